@@ -1,0 +1,50 @@
+# Every target makes the virtual environment that it needs. `make PYTHON=python3.12 test` picks an interpreter.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+USER_STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
+
+.PHONY: demo test lint bench docs clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    see what trueup does, on a sample repository"
+	@echo "make test    run the whole suite"
+	@echo "make lint    style, types and the direction of imports"
+	@echo "make bench   measure, as ratios against a reference in the same run"
+	@echo "make docs    write docs/reference.md from the program"
+
+demo: $(USER_STAMP)
+	@$(BIN)/python demo/demo.py
+
+test: $(DEV_STAMP)
+	$(BIN)/python -m pytest -n auto
+
+lint: $(DEV_STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(DEV_STAMP)
+	$(BIN)/python -m bench
+
+docs: $(DEV_STAMP)
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+
+$(USER_STAMP): pyproject.toml constraints.txt | $(VENV)
+	$(BIN)/python -m pip install --quiet --editable . --constraint constraints.txt
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml constraints.txt | $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	@touch $@ $(USER_STAMP)
+
+$(VENV):
+	@test -n "$(PYTHON)" || { echo "trueup needs Python 3.11 or newer; none was found on PATH"; exit 1; }
+	$(PYTHON) -m venv $(VENV)

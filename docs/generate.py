@@ -1,0 +1,40 @@
+"""Writes docs/reference.md from the program itself, so that it cannot say anything else."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from trueup.cli._main import cli
+from trueup.cli.schema import contract_json_schema
+
+TARGET = Path(__file__).with_name("reference.md")
+
+
+def reference() -> str:
+    """The whole reference: every command's help, then the schema of a contract."""
+    parts = [
+        "# Reference\n\nWritten by `make docs` from the program; do not edit.\n\n## Commands",
+        *(section for section in sections(cli, "trueup")),
+        "## Contract\n\n```json\n" + json.dumps(contract_json_schema(), indent=2) + "\n```",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def sections(command: click.Command, name: str, parent: click.Context | None = None) -> list[str]:
+    context = click.Context(command, info_name=name.rsplit(maxsplit=1)[-1], parent=parent, max_content_width=100)
+    found = [f"### `{name}`\n\n```\n{command.get_help(context)}\n```"]
+    if isinstance(command, click.Group):
+        for child in command.list_commands(context):
+            inner = command.get_command(context, child)
+            if inner is not None:
+                found += sections(inner, f"{name} {child}", context)
+    return found
+
+
+if __name__ == "__main__":
+    TARGET.write_text(reference())
+    sys.stdout.write(f"written: {TARGET.name}\n")

@@ -1,0 +1,57 @@
+"""`trueup config`"""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from trueup.core.settings import Resolved, resolve
+
+from ._shared import json_option, reports_errors, show
+
+
+@click.group()
+def command() -> None:
+    """Settings, and where each one came from."""
+
+
+@command.command("show")
+@json_option
+@reports_errors
+def show_settings(as_json: bool) -> None:
+    """Show every setting in force and its origin.
+
+    A flag wins over a TRUEUP_* variable, that over the nearest trueup.yaml, that over the user's file.
+
+    \b
+    Example:
+      TRUEUP_MAX_ATTEMPTS=5 trueup config show
+    """
+    resolved = resolve()
+    show(_as_data(resolved), _as_text(resolved), as_json=as_json)
+    if not as_json:
+        for note in resolved.notes:
+            click.echo(f"note: {note}", err=True)
+
+
+def _as_data(resolved: Resolved) -> dict[str, object]:
+    values = msgspec.to_builtins(resolved.settings)
+    return {
+        "settings": {
+            name: {"value": values[name], "origin": origin.layer, "place": origin.place}
+            for name, origin in resolved.origins.items()
+        },
+        "notes": resolved.notes,
+    }
+
+
+def _as_text(resolved: Resolved) -> str:
+    rows = [
+        (name, _show_value(getattr(resolved.settings, name)), str(origin)) for name, origin in resolved.origins.items()
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    return "\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for name, value, origin in rows)
+
+
+def _show_value(value: object) -> str:
+    return "-" if value is None else str(value)

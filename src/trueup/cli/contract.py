@@ -1,0 +1,151 @@
+"""`trueup contract`"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trueup.contract import (
+    Contract,
+    Derivation,
+    OfflineDerivation,
+    derive,
+    derive_offline,
+    dump_contract,
+    load_contract,
+    parse_contract,
+    summarize,
+)
+from trueup.core.errors import InputError
+from trueup.core.files import write_whole
+from trueup.core.settings import resolve
+from trueup.model import CommandModel
+
+from ._main import EXIT_NO
+from ._shared import json_option, reports_errors, run_async, show
+
+REPO = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.group()
+def command() -> None:
+    """Outcome contracts: what "done" means for a change, as commands."""
+
+
+@command.command("derive")
+@click.argument("intent", default="")
+@click.option("--offline", is_flag=True, help="Ask no model: propose the checks that the repository already has.")
+@click.option("--generate", metavar="CMD", help="Ask this command: prompt on stdin, answer on stdout.")
+@click.option("--max-attempts", type=click.IntRange(min=1), help="How often the model may try.")
+@click.option("--repo", type=REPO, default=".", help="The repository; default: the working folder.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the contract to a .json or .yaml file.")
+@json_option
+@reports_errors
+def derive_command(
+    intent: str,
+    offline: bool,
+    generate: str | None,
+    max_attempts: int | None,
+    repo: Path,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a contract for INTENT, by a model or offline from the repository.
+
+    \b
+    Examples:
+      trueup contract derive --offline -o contract.yaml
+      trueup contract derive "add a --version flag" --generate 'my-model --stdin'
+    """
+    if offline and generate is not None:
+        raise InputError("--offline asks no model and --generate names one: choose")
+    if offline:
+        offline_derivation = derive_offline(repo, intent)
+        contract, extra = offline_derivation.contract, _offline_data(offline_derivation)
+    else:
+        derivation = _derive_by_model(intent, generate, max_attempts, repo)
+        contract, extra = derivation.contract, {"attempts": derivation.attempts}
+    if output is not None:
+        write_whole(output, dump_contract(contract, as_json=output.suffix == ".json"))
+    data = {"contract": contract.as_data(), "weaknesses": contract.weaknesses(), **extra}
+    show(data, _derived_text(contract, extra, output), as_json=as_json)
+
+
+def _derive_by_model(intent: str, generate: str | None, max_attempts: int | None, repo: Path) -> Derivation:
+    if not intent.strip():
+        raise InputError('say what is to be done: trueup contract derive "add a --version flag"')
+    settings = resolve({"generate": generate, "max_attempts": max_attempts}, folder=repo).settings
+    if settings.generate is None:
+        raise InputError(
+            "no model to ask: give --generate CMD, set `generate` in your settings, or use --offline "
+            "to propose the checks that the repository already has"
+        )
+    model = CommandModel(settings.generate)
+    return run_async(derive(model, intent, summarize(repo), settings.max_attempts))
+
+
+def _offline_data(derivation: OfflineDerivation) -> dict[str, Any]:
+    reasons = [
+        {"kind": each.kind, "name": each.name, "command": each.command, "cwd": each.cwd, "reason": each.reason}
+        for each in derivation.suggestions
+    ]
+    return {"suggestions": reasons, "notes": derivation.notes}
+
+
+def _derived_text(contract: Contract, extra: dict[str, Any], output: Path | None) -> str:
+    lines = [contract.render()]
+    lines += [f"{each['kind']} `{each['command']}`: {each['reason']}" for each in extra.get("suggestions", [])]
+    lines += [f"note: {note}" for note in extra.get("notes", [])]
+    lines += [f"weak: {weakness}" for weakness in contract.weaknesses()]
+    if output is not None:
+        lines.append(f"written to {output}")
+    return "\n".join(lines)
+
+
+@command.command("validate")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+@reports_errors
+def validate_command(file: Path, as_json: bool) -> None:
+    """Say whether FILE (or - for stdin) is a usable contract: exit 0, or 1 with every problem.
+
+    \b
+    Example:
+      trueup contract validate contract.yaml
+    """
+    contract = _read(file)
+    problems, weaknesses = contract.validate(), contract.weaknesses()
+    lines = [f"problem: {problem}" for problem in problems] + [f"weak: {weakness}" for weakness in weaknesses]
+    lines.append(f"{file}: {len(problems)} problems" if problems else f"{file}: valid, {_count(contract)}")
+    data = {"valid": not problems, "problems": problems, "weaknesses": weaknesses}
+    show(data, "\n".join(lines), as_json=as_json)
+    if problems:
+        raise click.exceptions.Exit(EXIT_NO)
+
+
+@command.command("show")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+@reports_errors
+def show_command(file: Path, as_json: bool) -> None:
+    """Show the contract in FILE (or - for stdin) as a person or a prompt reads it.
+
+    \b
+    Example:
+      trueup contract show contract.yaml
+    """
+    contract = _read(file)
+    show(contract.as_data(), contract.render(), as_json=as_json)
+
+
+def _read(file: Path) -> Contract:
+    if str(file) == "-":
+        return parse_contract(sys.stdin.buffer.read(), "stdin")
+    return load_contract(file)
+
+
+def _count(contract: Contract) -> str:
+    return "1 check" if len(contract.checks) == 1 else f"{len(contract.checks)} checks"

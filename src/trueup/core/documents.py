@@ -1,0 +1,249 @@
+"""Files that people write, YAML or JSON, decoded with the place of every mistake."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+from msgspec import inspect
+
+from .errors import InputError
+
+MOST_BYTES = 1 << 20
+MOST_NODES = 100_000
+
+T = TypeVar("T")
+Step = str | int
+
+
+class Document:
+    """A parsed file, or a part of one, that knows where each of its values stands."""
+
+    def __init__(self, source: str, data: Any, node: yaml.Node | None, path: tuple[Step, ...] = ()) -> None:
+        self.source = source
+        self.data = data
+        self._node = node
+        self._path = path
+
+    @classmethod
+    def read(cls, path: Path) -> Document:
+        """Read a file; what cannot be read is an `InputError` that says so."""
+        try:
+            with path.open("rb") as file:
+                raw = file.read(MOST_BYTES + 1)
+        except FileNotFoundError:
+            raise InputError(f"{path}: no such file") from None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        return cls.parse(raw, source=str(path), is_json=path.suffix == ".json")
+
+    @classmethod
+    def parse(cls, raw: bytes, *, source: str, is_json: bool) -> Document:
+        """Decode the bytes of a file."""
+        if len(raw) > MOST_BYTES:
+            raise InputError(f"{source}: larger than {MOST_BYTES >> 20} MiB; is it the right file?")
+        try:
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = raw[: error.start].count(b"\n") + 1
+            raise InputError(f"{source}:{line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
+        try:
+            return _parse_json(text, source) if is_json else _parse_yaml(text, source)
+        except RecursionError:
+            raise InputError(f"{source}: nested too deeply") from None
+
+    def part(self, key: str) -> Document | None:
+        """The document below a key of the top level; None where the key is absent."""
+        if not isinstance(self.data, dict) or key not in self.data:
+            return None
+        return Document(self.source, self.data[key], self._node, (*self._path, key))
+
+    def without(self, key: str) -> Document:
+        """The same document as if a key of the top level were not there."""
+        if not isinstance(self.data, dict):
+            return self
+        rest = {name: value for name, value in self.data.items() if name != key}
+        return Document(self.source, rest, self._node, self._path)
+
+    def decode(self, kind: type[T]) -> T:
+        """Turn the document into typed data. Unknown keys are refused, with the key that was probably meant."""
+        unknown = list(_unknown_keys(self.data, inspect.type_info(kind), ()))
+        if unknown:
+            raise InputError("\n".join(self._describe_unknown(*where) for where in unknown))
+        try:
+            return msgspec.convert(self.data, kind)
+        except msgspec.ValidationError as error:
+            what, _, where = str(error).partition(" - at ")
+            path = _parse_path(where)
+            raise InputError(f"{self.locate(path)}: {_plainly(what)}{self._inside(path)}") from None
+
+    def locate(self, path: tuple[Step, ...], *, key: bool = False) -> str:
+        """`file:line:column` of a value, or of its key."""
+        node = _find(self._node, (*self._path, *path), key=key)
+        if node is None:
+            return self.source
+        return f"{self.source}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+
+    def _describe_unknown(self, path: tuple[Step, ...], key: str, known: list[str]) -> str:
+        nearest = difflib.get_close_matches(key, known, n=1)
+        advice = f"did you mean {nearest[0]!r}?" if nearest else f"known keys: {', '.join(known)}"
+        return f"{self.locate((*path, key), key=True)}: unknown key {key!r}{self._inside(path)}; {advice}"
+
+    def _inside(self, path: tuple[Step, ...]) -> str:
+        if not path:
+            return ""
+        value = self.data
+        named = ""
+        for step in path:
+            try:
+                value = value[step]
+            except (LookupError, TypeError):
+                break
+            if isinstance(value, dict) and isinstance(value.get("name"), str):
+                named = f" ({value['name']!r})"
+        return f" in {_show_path(path)}{named}"
+
+
+def _parse_json(text: str, source: str) -> Document:
+    try:
+        data = json.loads(text, object_pairs_hook=_unique_pairs)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{source}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}") from None
+    except _DuplicateKeyError as error:
+        raise InputError(f"{source}: key {error.key!r} appears twice in one object") from None
+    # JSON's tabs are white space outside strings and nowhere else, so columns survive their replacement.
+    return Document(source, data, _compose(text.replace("\t", " ")))
+
+
+def _parse_yaml(text: str, source: str) -> Document:
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        _refuse_odd_nodes(node, source)
+        data = None if node is None else loader.construct_document(node)
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        raise InputError(f"{source}:{line}: not valid YAML: character U+{error.character:04X} is not allowed") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
+        raise InputError(f"{where}: not valid YAML: {error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{source}: not valid YAML: {error}") from None
+    return Document(source, data, node)
+
+
+def _compose(text: str) -> yaml.Node | None:
+    """Positions for a JSON text that is known to be valid. Without them an error only lacks its line."""
+    try:
+        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return None
+    return node
+
+
+def _refuse_odd_nodes(root: yaml.Node | None, source: str) -> None:
+    """Duplicate keys, which YAML libraries drop silently, and aliases that multiply without bound."""
+    waiting = [] if root is None else [root]
+    for _ in range(MOST_NODES):
+        if not waiting:
+            return
+        node = waiting.pop()
+        if isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in seen and key.value != "<<":
+                    mark = key.start_mark
+                    raise InputError(f"{source}:{mark.line + 1}:{mark.column + 1}: key {key.value!r} appears twice")
+                if isinstance(key, yaml.ScalarNode):
+                    seen.add(key.value)
+                waiting.append(value)
+        elif isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+    raise InputError(f"{source}: more than {MOST_NODES} values, counting what aliases repeat")
+
+
+class _DuplicateKeyError(Exception):
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise _DuplicateKeyError(key)
+        result[key] = value
+    return result
+
+
+def _unknown_keys(
+    data: Any, kind: inspect.Type, path: tuple[Step, ...]
+) -> Iterator[tuple[tuple[Step, ...], str, list[str]]]:
+    if isinstance(kind, inspect.StructType) and isinstance(data, dict):
+        known = [field.encode_name for field in kind.fields]
+        yield from ((path, str(key), sorted(known)) for key in data if key not in known)
+    for step, value, inner in _typed_parts(data, kind):
+        yield from _unknown_keys(value, inner, (*path, step))
+
+
+def _typed_parts(data: Any, kind: inspect.Type) -> Iterator[tuple[Step, Any, inspect.Type]]:
+    """The parts of a value whose types are known."""
+    match kind, data:
+        case inspect.StructType(), dict():
+            yield from (
+                (field.encode_name, data[field.encode_name], field.type)
+                for field in kind.fields
+                if field.encode_name in data
+            )
+        case inspect.ListType(), list():
+            yield from ((index, item, kind.item_type) for index, item in enumerate(data))
+        case inspect.DictType(), dict():
+            yield from ((key, value, kind.value_type) for key, value in data.items())
+
+
+def _parse_path(text: str) -> tuple[Step, ...]:
+    """The steps of msgspec's `$.checks[0].name`; what it does not know (`[...]`) ends the path."""
+    steps: list[Step] = []
+    for name, index in re.findall(r"\.([^.\[\]`]+)|\[(\d+|\.\.\.)\]", text):
+        if index == "...":
+            break
+        steps.append(int(index) if index else name)
+    return tuple(steps)
+
+
+def _show_path(path: tuple[Step, ...]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def _plainly(message: str) -> str:
+    """msgspec's sentence in our words."""
+    plain = (
+        message.replace("Object missing required field", "missing required key")
+        .replace("Expected", "expected")
+        .replace("`", "'")
+    )
+    # YAML reads a bare `true`, `on`, `1.0` or `2026-01-01` as something other than text.
+    return f"{plain} (put it in quotes)" if plain.startswith("expected 'str") else plain
+
+
+def _find(node: yaml.Node | None, path: tuple[Step, ...], *, key: bool) -> yaml.Node | None:
+    """Follow a path as far as it goes: a place nearby is better than none."""
+    for position, step in enumerate(path):
+        if isinstance(node, yaml.MappingNode):
+            pair = next(((name, value) for name, value in node.value if name.value == str(step)), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            pair = (node.value[step], node.value[step])
+        else:
+            pair = None
+        if pair is None:
+            return node
+        last = position == len(path) - 1
+        node = pair[0] if key and last else pair[1]
+    return node

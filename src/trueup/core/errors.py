@@ -1,0 +1,60 @@
+"""One family of errors: a sentence for the person who meets it, a kind for the program that does."""
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What went wrong, for a program that has to decide what to do next."""
+
+    INPUT = "input"
+    AUTH = "auth"
+    RATE_LIMIT = "rate_limit"
+    QUOTA = "quota"
+    MODEL_NOT_FOUND = "model_not_found"
+    OVERLOADED = "overloaded"
+    NETWORK = "network"
+    TIMEOUT = "timeout"
+    SPAWN = "spawn"
+    PROTOCOL = "protocol"
+    REFUSED = "refused"
+    INFRASTRUCTURE = "infrastructure"
+    OTHER = "other"
+
+
+class TrueupError(Exception):
+    """Anything trueup gives up on. The message says what happened, where, and what to do."""
+
+    kind: Kind = Kind.OTHER
+
+    def __init__(self, message: str, *, kind: Kind | None = None) -> None:
+        super().__init__(message)
+        if kind is not None:
+            self.kind = kind
+
+
+class InputError(TrueupError):
+    """Something a person wrote cannot be used as it is."""
+
+    kind = Kind.INPUT
+
+
+class SpawnError(TrueupError):
+    """A program could not be started."""
+
+    kind = Kind.SPAWN
+
+
+class PolicyRefusedError(TrueupError):
+    """A gate refused an action before it ran."""
+
+    kind = Kind.REFUSED
+
+
+class GenerationError(TrueupError):
+    """A model could not be asked, or did not answer."""
+
+
+class InfrastructureError(TrueupError):
+    """The machine underneath failed: a disk, a process that cannot be ended, a broken pipe of our own."""
+
+    kind = Kind.INFRASTRUCTURE

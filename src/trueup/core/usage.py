@@ -1,0 +1,56 @@
+"""What model calls used, where an unknown amount stays unknown instead of becoming zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """Tokens and dollars of one or more model calls. A field that nobody reported is absent.
+
+    `cost_usd` is what a vendor reported; `estimated_cost_usd` comes from a price table and is never mixed with it.
+    `incomplete` says that a part of some field was unknown, so that the sum is a lower bound and a budget can fail
+    closed.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    estimated_cost_usd: float | None = None
+    incomplete: bool = False
+
+    AMOUNTS: ClassVar[tuple[str, ...]] = (
+        "input_tokens",
+        "output_tokens",
+        "cost_usd",
+        "cache_read_tokens",
+        "cache_write_tokens",
+        "estimated_cost_usd",
+    )
+
+    def __add__(self, other: Usage) -> Usage:
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in self.AMOUNTS}
+        half_known = any((mine is None) != (theirs is None) for mine, theirs in pairs.values())
+        sums: dict[str, Any] = {name: _add_known(*pair) for name, pair in pairs.items()}
+        return Usage(**sums, incomplete=self.incomplete or other.incomplete or half_known)
+
+    @classmethod
+    def total(cls, parts: Iterable[Usage]) -> Usage:
+        """Add up calls. No calls at all is a known zero, and not an unknown amount."""
+        calls = list(parts)
+        if not calls:
+            zeros: dict[str, Any] = dict.fromkeys(cls.AMOUNTS, 0)
+            return cls(**zeros)
+        return reduce(cls.__add__, calls)
+
+
+def _add_known(mine: float | None, theirs: float | None) -> float | None:
+    if mine is None:
+        return theirs
+    return mine if theirs is None else mine + theirs

@@ -1,0 +1,22 @@
+"""The command line as a user has it: a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from trueup.core.process import Command, Finished, run
+
+TRUEUP = str(Path(sys.executable).with_name("trueup"))
+
+
+@pytest.fixture
+def trueup(tmp_path, private_home):
+    async def call(*arguments: str, stdin: bytes = b"", cwd: Path = tmp_path, **environ: str) -> Finished:
+        env = {**os.environ, **environ}
+        return await run(Command(argv=(TRUEUP, *arguments), stdin=stdin, cwd=cwd, env=env, timeout_secs=60))
+
+    return call
