@@ -228,6 +228,13 @@ def test_a_file_over_one_mebibyte_is_not_parsed(tmp_path):
     assert derive_offline(tmp_path).notes == ["package.json is larger than 1 MiB; it was not read"]
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_file_is_a_note(tmp_path):
+    write(tmp_path, {"package.json": scripts(test="jest"), "go.mod": ""})
+    (tmp_path / "package.json").chmod(0)
+    assert derive_offline(tmp_path).notes == ["package.json could not be read: Permission denied"]
+
+
 def test_a_link_out_of_the_repository_is_not_followed(tmp_path):
     write(tmp_path, {"outside/package.json": scripts(test="jest"), "repo/README": ""})
     (tmp_path / "repo/package.json").symlink_to(tmp_path / "outside/package.json")
@@ -275,7 +282,7 @@ def test_a_huge_folder_ends_the_search_with_a_note(tmp_path):
     write(tmp_path, {"go.mod": ""})
     (tmp_path / "data").mkdir()
     for number in range(20_001):
-        os.mknod(tmp_path / "data" / str(number))
+        (tmp_path / "data" / str(number)).touch()
     assert "more than 20000 entries" in derive_offline(tmp_path).notes[0]
 
 

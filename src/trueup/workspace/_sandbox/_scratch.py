@@ -1,0 +1,90 @@
+"""Folders that a stack writes into, thrown away with it, and found again if their owner died."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+PARTS = ("root", "upper", "work", "home", "home-work", "tmp")
+
+
+class Scratch:
+    """A private top: what an evaluation or an agent writes. Locked while its owner lives."""
+
+    def __init__(self, folder: Path, lock: int) -> None:
+        self.folder = folder
+        self._lock = lock
+
+    @classmethod
+    def create(cls, parent: Path) -> Scratch:
+        """Make a new one below a folder."""
+        parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="top-", dir=parent))
+        lock = os.open(folder / "owner", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.write(lock, f"{os.getpid()}\n".encode())
+        for name in PARTS:
+            (folder / name).mkdir()
+        (folder / "tmp").chmod(0o1777)
+        return cls(folder, lock)
+
+    def discard(self) -> None:
+        """Remove it with everything that was written into it."""
+        remove_tree(self.folder)
+        os.close(self._lock)
+
+    def size_bytes(self) -> int:
+        """How much disk it takes, as far as it can be seen while somebody writes."""
+        return _disk_use(self.folder)
+
+
+def abandoned(parent: Path) -> list[Path]:
+    """Tops whose owner is gone: the kernel released its lock."""
+    return [folder for folder in sorted(parent.glob("top-*")) if _is_unlocked(folder / "owner")]
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder even if what is in it forbids that: overlay leaves folders without permissions."""
+
+    def open_up_and_retry(function: object, path: str, _error: object) -> None:
+        for each in (Path(path).parent, Path(path)):
+            if not each.is_symlink() and each.is_dir():
+                each.chmod(stat.S_IRWXU)
+        if callable(function):
+            function(path)
+
+    shutil.rmtree(folder, onerror=open_up_and_retry)
+
+
+def _is_unlocked(lock: Path) -> bool:
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _disk_use(folder: Path) -> int:
+    total = 0
+    waiting = [str(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError:
+            # Gone meanwhile, or closed to us: what cannot be seen is not counted.
+            continue
+    return total

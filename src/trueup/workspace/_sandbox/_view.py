@@ -1,0 +1,151 @@
+"""What a sandboxed command may see: a list of what is allowed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+Step = dict[str, Any]
+
+SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu", "sys")
+
+# Below HOME, as the installers put them; only programs, no caches, which belong to what `setup` prepared.
+TOOLCHAINS = (
+    ".pyenv .rustup .cargo/bin .nvm .volta .fnm .asdf .mise .sdkman .rbenv .goenv .gvm .jenv .deno .bun .dotnet .ghcup "
+    ".local/bin .local/lib .local/pipx .local/share/uv .local/share/mise .local/share/fnm .local/share/pnpm "
+    ".local/share/pipx .local/share/rtx go/bin bin miniconda3 anaconda3 miniforge3"
+).split()
+
+TOOLCHAIN_VARIABLES = (
+    "PYENV_ROOT PYENV_VERSION RUSTUP_HOME RUSTUP_TOOLCHAIN NVM_DIR NVM_BIN VOLTA_HOME FNM_DIR ASDF_DIR "
+    "ASDF_DATA_DIR MISE_DATA_DIR SDKMAN_DIR JAVA_HOME GOROOT GOTOOLCHAIN RBENV_ROOT GEM_HOME DENO_INSTALL "
+    "BUN_INSTALL DOTNET_ROOT CONDA_PREFIX ANDROID_HOME"
+).split()
+PLAIN_VARIABLES = "LANG LC_ALL LC_CTYPE TZ USER LOGNAME".split()
+
+# Readable for root, and nobody's business.
+SECRETS = (
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/krb5.keytab",
+    "/etc/ssh/ssh_host_rsa_key",
+    "/etc/ssh/ssh_host_ecdsa_key",
+    "/etc/ssh/ssh_host_ed25519_key",
+    "/etc/ssl/private",
+    "/etc/docker",
+    "/etc/wireguard",
+)
+TOOLCHAIN_SECRETS = (".sdkman/etc/token",)
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """What a stack allows beyond the common view: a network, folders to read, folders to write (source → target)."""
+
+    network: bool = False
+    readable: tuple[Path, ...] = ()
+    writable: dict[str, str] = {}
+
+
+def sandbox_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
+    """The variables that a sandboxed command starts with: nothing that names a secret or a way out."""
+    kept = {name: environ[name] for name in (*PLAIN_VARIABLES, *TOOLCHAIN_VARIABLES) if name in environ}
+    return {
+        "LANG": "C.UTF-8",
+        **kept,
+        "PATH": os.pathsep.join(_search_path(environ)),
+        "HOME": str(home),
+        "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
+        "SHELL": "/bin/bash",
+        "TERM": "dumb",
+    }
+
+
+def view_steps(
+    environ: Mapping[str, str], home: Path, scratch: Path, profile: Profile, home_layer: Path | None
+) -> Iterator[Step]:
+    """The steps that build the common view; the repository is laid over it afterwards."""
+    for name in SYSTEM:
+        if (folder := Path("/", name)).exists():
+            yield {"kind": "bind", "source": str(folder), "target": str(folder), "keep_link": True}
+    # Writable, for mapping users; a command gets a /proc of its own that shows only itself.
+    yield {"kind": "bind", "source": "/proc", "target": "/proc", "writable": True}
+    yield {"kind": "devices"}
+    for target in ("/tmp", "/var/tmp"):  # noqa: S108
+        yield {"kind": "bind", "source": str(scratch / "tmp"), "target": target, "writable": True}
+    yield _home_step(home, scratch, home_layer)
+    for folder in _toolchain_folders(environ, home):
+        yield {"kind": "bind", "source": str(folder), "target": str(folder)}
+    for folder in profile.readable:
+        yield {"kind": "bind", "source": str(folder), "target": str(folder)}
+    for source, target in profile.writable.items():
+        yield {"kind": "bind", "source": source, "target": target, "writable": True}
+    yield from _hide_secrets(home)
+    yield from _name_resolution()
+
+
+def _home_step(home: Path, scratch: Path, layer: Path | None) -> Step:
+    """HOME is empty, or holds what `setup` left there: package managers keep what they fetched in it."""
+    if layer is None:
+        return {"kind": "bind", "source": str(scratch / "home"), "target": str(home), "writable": True}
+    return {
+        "kind": "overlay",
+        "lower": [str(layer)],
+        "upper": str(scratch / "home"),
+        "work": str(scratch / "home-work"),
+        "target": str(home),
+    }
+
+
+def _toolchain_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
+    """The toolchains below HOME and the folders of PATH that the system's do not include, outermost first."""
+    found = {home / name for name in TOOLCHAINS if (home / name).is_dir()}
+    found |= {
+        Path(environ[name])
+        for name in TOOLCHAIN_VARIABLES
+        if name.endswith(("HOME", "ROOT", "DIR")) and name in environ
+    }
+    found |= {Path(entry) for entry in _search_path(environ)}
+    wanted = [
+        folder
+        for folder in sorted(found)
+        if folder.is_absolute() and folder.is_dir() and not _shows_too_much(folder, home)
+    ]
+    return [
+        folder for folder in wanted if not any(other != folder and folder.is_relative_to(other) for other in wanted)
+    ]
+
+
+def _shows_too_much(folder: Path, home: Path) -> bool:
+    """Whether mounting a folder would open HOME, or repeat the system."""
+    system = any(folder.is_relative_to(Path("/", name)) for name in SYSTEM)
+    return system or home.is_relative_to(folder) or folder in (Path("/tmp"), Path("/var/tmp"))  # noqa: S108
+
+
+def _search_path(environ: Mapping[str, str]) -> list[str]:
+    """The user's PATH without trueup's own environment: its Python and packages are not the project's."""
+    entries = environ.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(os.pathsep)
+    own = Path(sys.prefix) if sys.prefix != sys.base_prefix else None
+    return [entry for entry in entries if entry and not (own and Path(entry).is_relative_to(own))]
+
+
+def _hide_secrets(home: Path) -> Iterator[Step]:
+    for secret in (*map(Path, SECRETS), *(home / name for name in TOOLCHAIN_SECRETS)):
+        if secret.is_dir() and os.access(secret, os.R_OK):
+            yield {"kind": "tmpfs", "target": str(secret)}
+        elif secret.is_file() and os.access(secret, os.R_OK):
+            yield {"kind": "bind", "source": "/dev/null", "target": str(secret)}
+
+
+def _name_resolution() -> Iterator[Step]:
+    """`/etc/resolv.conf` is often a link into /run, of which nothing else is shown."""
+    target = Path("/etc/resolv.conf").resolve()
+    if target.is_file() and not target.is_relative_to("/etc"):
+        yield {"kind": "bind", "source": str(target), "target": str(target)}
