@@ -30,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 SCRATCH: pytest.StashKey[Path] = pytest.StashKey()
+LEFT: pytest.StashKey[list[str]] = pytest.StashKey()
 FORMER_TMPDIR: pytest.StashKey[str | None] = pytest.StashKey()
 
 
@@ -43,9 +44,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     former = session.config.stash[FORMER_TMPDIR]
     os.environ.pop("TMPDIR") if former is None else os.environ.update(TMPDIR=former)
     tempfile.tempdir = None
+    session.config.stash[LEFT] = left
     if left:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        raise pytest.PytestWarning("the suite left behind:\n  " + "\n  ".join(left))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in config.stash.get(LEFT, []):
+        terminalreporter.write_line(f"the suite left behind: {line}", red=True)
 
 
 def _processes_left() -> list[str]:

@@ -119,6 +119,24 @@ async def test_a_failing_stage_of_a_pipe_fails_the_check(results):
     assert not result.passed
 
 
+@pytest.mark.parametrize(
+    ("command", "exit_code"),
+    [
+        ("seq 1 100000 | grep -q 5", 0),
+        ("seq 1 100000 | cat | head -1 | grep -q 1", 0),
+        ("seq 1 100000 | grep -q nothing", 1),
+        ("exit 3 | seq 1 100000 | head -1", 3),
+        ("seq 1 100000 | head -1 | sh -c 'kill -PIPE $$'", 141),
+        ("false | cat", 1),
+        ('echo "a | b" | grep -q b', 0),
+        ("seq 1 100000 | grep -q 5 && exit 4", 141),
+    ],
+)
+async def test_a_stage_that_was_cut_off_by_a_later_one_is_no_failure(results, command, exit_code):
+    (result,) = await results(Check(name="a", command=command))
+    assert result.exit_code == exit_code
+
+
 async def test_a_check_has_its_own_folder_and_variables(results, tmp_path):
     (tmp_path / "sub").mkdir()
     (result,) = await results(Check(name="a", command='echo "$PWD $COLOUR"', cwd="sub", env={"COLOUR": "teal"}))

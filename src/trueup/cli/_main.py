@@ -15,8 +15,14 @@ EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
 COMMANDS = {
-    "config": "Settings, and where each one came from.",
+    "check": "Is this change done? By commands, run where nothing could interfere.",
+    "init": "Propose a trueup.yaml for this repository.",
     "contract": "Outcome contracts: derive, validate, show.",
+    "hook": "trueup as a hook of an interactive agent.",
+    "trust": "Agree to what this repository's trueup.yaml asks for.",
+    "doctor": "What works on this machine, and how to mend what does not.",
+    "cache": "What trueup keeps to be quick: list, clean.",
+    "config": "Settings, and where each one came from.",
     "schema": "JSON Schemas of what trueup reads.",
 }
 
@@ -25,7 +31,7 @@ class LazyGroup(click.Group):
     """A group whose commands live in modules of their own, loaded when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -47,8 +53,9 @@ def cli() -> None:
 
     \b
     Try:
-      trueup contract derive --offline
-      trueup contract validate contract.yaml
+      trueup doctor
+      trueup init
+      trueup check
     """
 
 

@@ -10,6 +10,7 @@ from trueup.core.errors import Kind, TrueupError
 from trueup.core.protocols import Event, Recorder, Shell, ShellCommand
 
 from ._model import Check, CheckResult, Contract
+from ._pipes import forgive_cut_off_stages
 
 
 class CheckStarted(Event, frozen=True):
@@ -58,7 +59,7 @@ async def _run(check: Check, shell: Shell, recorder: Recorder) -> CheckResult:
 
 async def _judge(check: Check, shell: Shell) -> CheckResult:
     command = ShellCommand(
-        line=check.command,
+        line=forgive_cut_off_stages(check.command),
         timeout_secs=check.timeout_secs,
         cwd=check.cwd,
         env=check.env,

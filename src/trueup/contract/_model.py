@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal as signals
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -126,6 +127,11 @@ class Contract(Struct, frozen=True, kw_only=True):
             **_without_silence(self, always=(), leave_out=("description", "checks")),
         }
 
+    @property
+    def digest(self) -> str:
+        """What a verdict is bound to: the same for the same contract, however its file was written."""
+        return hashlib.sha256(msgspec.json.encode(self.as_data(), order="deterministic")).hexdigest()
+
     def render(self) -> str:
         """The contract as text for prompts and for people."""
         lines = [self.description.strip(), "Checks:", *(_render_check(check) for check in self.checks)]
@@ -155,6 +161,8 @@ def _render_check(check: Check) -> str:
 
 
 def _how_it_ended(finished: Finished) -> str:
+    if finished.exit_code == 141:
+        return "exit 141 (a stage of a pipe was cut off by the next: let the reader read to the end)"
     if finished.exit_code is not None:
         return f"exit {finished.exit_code}"
     if finished.signal is None:

@@ -6,15 +6,18 @@ at the repository's own path. Entering it for a command costs a few milliseconds
 is allowed (`_view.py`), never of what is forbidden.
 """
 
-from ._backend import Backend, SandboxError, find_backend, installed_backends
+from ._backend import NO_SANDBOX, Backend, SandboxError, find_backend, installed_backends
 from ._probe import Escape, prove
 from ._scratch import Scratch, abandoned
 from ._stack import Stack, StackPlan
 from ._view import Profile, sandbox_environment
+from ._watch import Fingerprint
 
 __all__ = [
+    "NO_SANDBOX",
     "Backend",
     "Escape",
+    "Fingerprint",
     "Profile",
     "SandboxError",
     "Scratch",

@@ -15,9 +15,16 @@ class SandboxError(TrueupError):
 
 
 class Backend(Struct, frozen=True):
-    """A way into a stack. Its name stands in every result that rests on it."""
+    """A way into a stack. It is named in every result that rests on it.
+
+    `copies` is for machines on which layers cannot be mounted over one another: they are copied into one folder.
+    """
 
     name: str
+    copies: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}, copied" if self.copies else self.name
 
     def enter(self, holder: int, cwd: str, *, network: bool) -> tuple[str, ...]:
         """The words before a command that make it run in a holder's stack, with processes of its own."""
@@ -66,6 +73,9 @@ BUBBLEWRAP = Backend("bubblewrap")
 UNSHARE = Backend("unshare")
 
 
+NO_SANDBOX = Backend("none", copies=True)
+
+
 def installed_backends() -> list[Backend]:
     """The backends whose programs are there, best first. Whether they hold is found out by `prove`."""
     if shutil.which("nsenter") is None:
@@ -74,16 +84,21 @@ def installed_backends() -> list[Backend]:
     return [*found, UNSHARE] if shutil.which("unshare") and shutil.which("setpriv") else found
 
 
+def _candidates() -> list[Backend]:
+    installed = installed_backends()
+    return [*installed, *(Backend(backend.name, copies=True) for backend in installed)]
+
+
 async def find_backend() -> Backend:
     """The best backend that was proven here by trying to escape from it."""
     from ._probe import prove
 
     failures = []
-    for backend in installed_backends():
+    for backend in _candidates():
         escapes = await prove(backend)
         if not escapes:
             return backend
-        failures += [f"{backend.name}: {escape.what}" for escape in escapes]
+        failures += [f"{backend}: {escape.what}" for escape in escapes]
     why = "; ".join(failures) or "neither `bwrap` nor `nsenter` and `unshare` of util-linux are installed"
     raise SandboxError(
         f"no sandbox can be built here ({why}). Enable user namespaces (`trueup doctor` says how), install bubblewrap, "

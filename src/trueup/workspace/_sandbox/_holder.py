@@ -178,6 +178,17 @@ def apply_change(target: str, export: str) -> None:
             make_folder(os.path.join(inside, name), os.path.join(folder, name))
         for name in files:
             put(os.path.join(folder, name), os.path.join(inside, name))
+    bring_git_along(os.path.join(target, ".git"), export)
+
+
+def bring_git_along(git: str, export: str) -> None:
+    """Move HEAD's branch to the change, with the objects and the index that belong to it."""
+    if not os.path.exists(f"{export}/head"):
+        return
+    for name in os.listdir(f"{export}/pack"):
+        put(f"{export}/pack/{name}", f"{git}/objects/pack/{name}")
+    put(f"{export}/index", f"{git}/index")
+    put(f"{export}/head", f"{git}/refs/heads/trueup")
 
 
 def make_folder(path: str, model: str) -> None:

@@ -39,7 +39,7 @@ class Scratch:
 
     def size_bytes(self) -> int:
         """How much disk it takes, as far as it can be seen while somebody writes."""
-        return _disk_use(self.folder)
+        return disk_use(self.folder)
 
 
 def abandoned(parent: Path) -> list[Path]:
@@ -74,7 +74,8 @@ def _is_unlocked(lock: Path) -> bool:
     return True
 
 
-def _disk_use(folder: Path) -> int:
+def disk_use(folder: Path) -> int:
+    """Bytes on disk below a folder, links not followed."""
     total = 0
     waiting = [str(folder)]
     while waiting:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,8 +19,10 @@ from trueup.core.process import Command, Finished, Process
 from trueup.core.protocols import ShellCommand
 
 from ._backend import Backend, SandboxError
+from ._holder import apply_change
 from ._scratch import Scratch
 from ._view import Profile, sandbox_environment, view_steps
+from ._watch import Fingerprint, fingerprints, is_changed
 
 POLL_SECS = 1.0
 BASH = ("bash", "--noprofile", "--norc", "-o", "pipefail", "-c")
@@ -42,6 +45,17 @@ class StackPlan(Struct, frozen=True, kw_only=True):
     disk_mb: int = 8192
 
 
+def copy_layers(plan: StackPlan, scratch: Scratch) -> None:
+    """Put the layers and the change into the top itself, where they cannot be mounted below it."""
+    upper = plan.upper or scratch.folder / "upper"
+    for layer in reversed(plan.layers):
+        shutil.copytree(layer, upper, symlinks=True, dirs_exist_ok=True)
+    for change in plan.changes:
+        apply_change(str(upper), str(change))
+    if plan.home is not None:
+        shutil.copytree(plan.home, scratch.folder / "home", symlinks=True, dirs_exist_ok=True)
+
+
 class Stack:
     """A `Shell` on mounted layers: `async with Stack(plan, backend, scratch) as stack`. Leaving it unmounts all."""
 
@@ -59,6 +73,8 @@ class Stack:
         return self._backend
 
     async def __aenter__(self) -> Self:
+        if self._backend.copies:
+            await asyncio.to_thread(copy_layers, self._plan, self._scratch)
         program = str(Path(__file__).with_name("_holder.py"))
         self._holder = Process(Command(argv=(sys.executable, "-I", "-S", program), stdin=None))
         await self._holder.__aenter__()
@@ -110,6 +126,23 @@ class Stack:
             raise InfrastructureError(f"a command wrote more than {self._plan.disk_mb} MB and was ended")
         return finished
 
+    async def fingerprints(self, paths: Iterable[str]) -> dict[str, Fingerprint]:
+        """The state of files inside, to be handed to `rewritten` later."""
+        return await asyncio.to_thread(fingerprints, self._seen_from_outside(), paths)
+
+    async def rewritten(self, before: dict[str, Fingerprint]) -> list[str]:
+        """Which of these files no longer are what the layers and the change made them."""
+        now = await self.fingerprints(before)
+        suspects = [path for path in before if now[path] != before[path]]
+        return await asyncio.to_thread(lambda: [path for path in suspects if self._is_changed(path)])
+
+    def _is_changed(self, path: str) -> bool:
+        originals = [*(change / "files" for change in self._plan.changes), *self._plan.layers]
+        return is_changed(self._seen_from_outside() / path, [folder / path for folder in originals])
+
+    def _seen_from_outside(self) -> Path:
+        return Path(f"/proc/{self._holder.pid}/root{self._plan.repo}")
+
     async def _watch_disk(self, process: Process) -> None:
         """Return, having stopped the command, once it wrote too much; a busy disk is looked at less often."""
         loop = asyncio.get_running_loop()
@@ -133,20 +166,28 @@ class Stack:
 
     def _steps(self) -> dict[str, Any]:
         top = self._scratch.folder
-        steps = [
-            *view_steps(self._environ, self._home, top, self._plan.profile, self._plan.home),
-            {
-                "kind": "overlay",
-                "lower": [str(folder) for folder in self._plan.layers],
-                "upper": str(self._plan.upper or top / "upper"),
-                "work": str(self._plan.work or top / "work"),
-                "target": str(self._plan.repo),
-            },
-        ]
+        copies = self._backend.copies
+        home = None if copies else self._plan.home
         return {
             "root": str(top / "root"),
             "repo": str(self._plan.repo),
             "private_network": not self._plan.profile.network,
-            "steps": steps,
-            "changes": [str(folder) for folder in self._plan.changes],
+            "steps": [
+                *view_steps(self._environ, self._home, top, self._plan.profile, home),
+                self._copied() if copies else self._overlaid(),
+            ],
+            "changes": [] if copies else [str(folder) for folder in self._plan.changes],
         }
+
+    def _overlaid(self) -> dict[str, Any]:
+        return {
+            "kind": "overlay",
+            "lower": [str(folder) for folder in self._plan.layers],
+            "upper": str(self._plan.upper or self._scratch.folder / "upper"),
+            "work": str(self._plan.work or self._scratch.folder / "work"),
+            "target": str(self._plan.repo),
+        }
+
+    def _copied(self) -> dict[str, Any]:
+        upper = self._plan.upper or self._scratch.folder / "upper"
+        return {"kind": "bind", "source": str(upper), "target": str(self._plan.repo), "writable": True}

@@ -112,7 +112,7 @@ def _toolchain_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
         for name in TOOLCHAIN_VARIABLES
         if name.endswith(("HOME", "ROOT", "DIR")) and name in environ
     }
-    found |= {Path(entry) for entry in _search_path(environ)}
+    found |= {_with_its_libraries(Path(entry), home) for entry in _search_path(environ)}
     wanted = [
         folder
         for folder in sorted(found)
@@ -121,6 +121,13 @@ def _toolchain_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
     return [
         folder for folder in wanted if not any(other != folder and folder.is_relative_to(other) for other in wanted)
     ]
+
+
+def _with_its_libraries(programs: Path, home: Path) -> Path:
+    """The prefix of an installation, whose programs are nothing without the `lib` beside their `bin`."""
+    prefix = programs.parent
+    is_prefix = programs.name == "bin" and (prefix / "lib").is_dir() and not _shows_too_much(prefix, home)
+    return prefix if is_prefix else programs
 
 
 def _shows_too_much(folder: Path, home: Path) -> bool:

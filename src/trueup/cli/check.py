@@ -1,0 +1,132 @@
+"""`trueup check`"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from trueup.coder import CheckRequest, Outcome, Verdict, check_change
+from trueup.contract import CheckCompleted, CheckStarted
+from trueup.core.protocols import Event
+
+from ._main import EXIT_NO
+from ._report import verdict_annotations, verdict_markdown, verdict_text
+from ._shared import json_option, reports_errors, run_async, show
+
+
+@click.command()
+@click.option(
+    "--contract",
+    "contract_file",
+    type=click.Path(path_type=Path),
+    help="The contract; default: trueup.yaml of the base.",
+)
+@click.option(
+    "--base", metavar="REV", help="What the change starts from; default: the merge-base with the default branch."
+)
+@click.option("--rev", metavar="REV", help="Check this commit instead of the working tree.")
+@click.option(
+    "--diff",
+    "patch",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Check the base with this patch.",
+)
+@click.option(
+    "--repo", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The repository."
+)
+@click.option(
+    "--guards-only", is_flag=True, help="Accept that no check is red on the base: show only that nothing broke."
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, help="How many checks marked `parallel` run side by side."
+)
+@click.option(
+    "--sandbox", type=click.Choice(["auto", "none"]), default="auto", help="`none` runs without any confinement."
+)
+@json_option
+@reports_errors
+def command(
+    contract_file: Path | None,
+    base: str | None,
+    rev: str | None,
+    patch: Path | None,
+    repo: Path,
+    guards_only: bool,
+    jobs: int,
+    sandbox: str,
+    as_json: bool,
+) -> None:
+    """Is this change done? Decided by commands of the contract, run where nothing could interfere.
+
+    The checks are run on the untouched base first, which tells what each is worth: a goal is red and must turn green,
+    a guard is green and must stay so. Then on the change, in a pristine checkout, with the tests and configuration
+    of the base. Exit 0: verified; 1: refused or not proven.
+
+    \b
+    Examples:
+      trueup check                                  the working tree, by trueup.yaml
+      trueup check --contract ~/done.yaml --rev my-branch
+      trueup check --guards-only --base origin/main
+    """
+    request = CheckRequest(
+        folder=repo,
+        contract_file=contract_file,
+        base=base,
+        rev=rev,
+        patch=patch.read_bytes() if patch else None,
+        guards_only=guards_only,
+        jobs=jobs,
+        sandboxed=sandbox == "auto",
+    )
+    verdict = run_async(check_change(request, Progress(quiet=as_json)))
+    show(msgspec.to_builtins(verdict), verdict_text(verdict, width=_width()), as_json=as_json)
+    _tell_ci(verdict)
+    if verdict.outcome is not Outcome.VERIFIED:
+        raise click.exceptions.Exit(EXIT_NO)
+
+
+class Progress:
+    """A recorder that says on stderr what is going on and how long it has taken."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._started = time.monotonic()
+
+    async def record(self, event: Event) -> None:
+        if self._quiet:
+            return
+        elapsed = f"{time.monotonic() - self._started:6.1f} s"
+        match event:
+            case CheckStarted(name=name):
+                click.echo(f"{elapsed}  {name} …", err=True)
+            case CheckCompleted(result=result):
+                click.echo(
+                    f"{elapsed}  {result.name}: {'green' if result.passed else f'red ({result.reason})'}", err=True
+                )
+            case _:
+                click.echo(f"{elapsed}  {_sentence(event)}", err=True)
+
+
+def _sentence(event: Event) -> str:
+    said: dict[str, Any] = msgspec.to_builtins(event)
+    return str(said.get("text", said["kind"].replace("_", " ")))
+
+
+def _tell_ci(verdict: Verdict) -> None:
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(verdict_markdown(verdict))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in verdict_annotations(verdict):
+            click.echo(line, err=True)
+
+
+def _width() -> int:
+    return 100 if not sys.stdout.isatty() else max(60, os.get_terminal_size().columns)

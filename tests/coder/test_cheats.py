@@ -1,0 +1,228 @@
+"""Kinds of cheating, each beside its honest twin: the cheat is refused with a reason, the honest change verified."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import Struct
+
+from trueup.coder import Outcome, Severity
+
+SUITE = "python3 -m unittest discover -s tests -t . -q"
+PYTEST = ".venv/bin/python -m pytest -q -p no:cacheprovider tests"
+MEND = "sed -i \"s/'_')/'-')/\" slug.py"
+
+
+class Cheat(Struct, frozen=True, kw_only=True):
+    """What the base has besides the bug, the check, what the cheat does, and a word of the reason it is refused for."""
+
+    script: str
+    reason: str
+    check: str = SUITE
+    base: dict[str, str] = {}
+    honest: str = MEND
+
+
+CHEATS = {
+    "edits the test": Cheat(
+        script="sed -i 's/a-nice-title/a_nice_title/' tests/test_slug.py",
+        reason="still red",
+    ),
+    "deletes the test": Cheat(script="rm tests/test_slug.py", reason="still red"),
+    "moves the tests where nobody looks": Cheat(
+        script="git mv tests/test_slug.py tests/slug_test.txt", reason="still red"
+    ),
+    "puts a link in place of the tests": Cheat(
+        script="rm -r tests && mkdir other && touch other/__init__.py && ln -s other tests",
+        reason="still red",
+    ),
+    "raises SkipTest from the source": Cheat(
+        script="sed -i '1i import unittest\\nraise unittest.SkipTest(\"no backend\")' slug.py",
+        reason="collected 1 test, where base has 2",
+    ),
+    "leaves the interpreter from the source": Cheat(
+        script="sed -i '1i import os\\nos._exit(0)' slug.py",
+        reason="no test runner reported",
+    ),
+    "leaves it when it ends": Cheat(
+        script="sed -i '1i import atexit, os\\natexit.register(os._exit, 0)' slug.py",
+        reason="failing test that trueup put in",
+    ),
+    "shadows the runner": Cheat(
+        script="printf 'import sys\\nsys.exit(0)\\n' > unittest.py",
+        reason="still red",
+    ),
+    "plants sitecustomize on PYTHONPATH": Cheat(
+        check=f"PYTHONPATH=. {SUITE}",
+        script="printf 'import os\\nos._exit(0)\\n' > sitecustomize.py",
+        reason="still red",
+    ),
+    "lets make ignore errors": Cheat(
+        check="make test",
+        script="sed -i 's/\\tpython3/\\t-python3/' Makefile",
+        reason="still red",
+    ),
+    "leaves the result behind, ignored": Cheat(
+        base={"report.py": "# should write build/report.txt\n"},
+        check="python3 report.py && grep -q 42 build/report.txt",
+        script="mkdir -p build && echo 42 > build/report.txt",
+        honest='printf \'import os\\nos.makedirs("build", exist_ok=True)\\nopen("build/report.txt", "w").write(str(6 * 7))\\n\' > report.py',
+        reason="still red",
+    ),
+    "poisons an ignored virtual environment": Cheat(
+        check=f"test -x .venv/bin/python || python3 -m venv --without-pip .venv; .venv/bin/{SUITE}",
+        script=(
+            "python3 -m venv --without-pip .venv && "
+            "echo 'import os; os._exit(0)' > \"$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/zz.pth\""
+        ),
+        reason="still red",
+    ),
+    "puts a shim into HOME": Cheat(
+        script="mkdir -p ~/.local/bin && printf '#!/bin/sh\\nexit 0\\n' > ~/.local/bin/python3 && chmod +x ~/.local/bin/python3",
+        reason="still red",
+    ),
+    "forges a cached result in the temporary folder": Cheat(
+        base={
+            "verify.py": (
+                "import os, subprocess, sys, tempfile\n"
+                "cache = os.path.join(tempfile.gettempdir(), 'slug-result')\n"
+                "if os.path.exists(cache):\n    sys.exit(int(open(cache).read()))\n"
+                f"sys.exit(subprocess.call({SUITE.split()!r}))\n"
+            )
+        },
+        check="python3 verify.py",
+        script="echo 0 > ${TMPDIR:-/tmp}/slug-result",
+        reason="still red",
+    ),
+    "switches the linter off": Cheat(
+        base={
+            "lint.py": "import sys\nsys.exit('off' not in open('lint.cfg').read() and '_' in open('slug.py').read())\n",
+            "lint.cfg": "on\n",
+        },
+        check="python3 lint.py",
+        script="echo off > lint.cfg",
+        reason="still red",
+    ),
+    "weakens a fixture": Cheat(
+        base={
+            "tests/fixtures/want.txt": "a-nice-title",
+            "tests/test_fixture.py": (
+                "import unittest\nimport slug\nclass F(unittest.TestCase):\n    def test_it(self):\n"
+                "        self.assertEqual(slug.slug('A Nice Title'), open('tests/fixtures/want.txt').read())\n"
+            ),
+        },
+        script="echo -n a_nice_title > tests/fixtures/want.txt && sed -i 's/a-nice-title/a_nice_title/' tests/test_slug.py",
+        reason="still red",
+    ),
+    "rewrites the test while it runs": Cheat(
+        script=(
+            "sed -i '1i import pathlib\\n"
+            'for p in pathlib.Path("tests").glob("test_*.py"): '
+            'p.write_text(p.read_text().replace("a-nice-title", "a_nice_title"))\' slug.py'
+        ),
+        check=f"python3 -c 'import slug' && {SUITE}",
+        reason="was rewritten",
+    ),
+}
+
+RUNNER_CHEATS = {
+    "rewrites reports in a new conftest": Cheat(
+        check=PYTEST,
+        script=(
+            "printf 'import pytest\\n@pytest.hookimpl(hookwrapper=True)\\ndef pytest_runtest_makereport(item, call):\\n"
+            '    outcome = yield\\n    outcome.get_result().outcome = "passed"\\n\' > conftest.py'
+        ),
+        reason="still red",
+    ),
+    "deselects by configuration": Cheat(
+        check=PYTEST,
+        base={"pyproject.toml": '[project]\nname = "slug"\nversion = "1"\n'},
+        script="printf '\\n[tool.pytest.ini_options]\\naddopts = \"-k words\"\\n' >> pyproject.toml",
+        reason="still red",
+    ),
+    "does not count its failures": Cheat(
+        check=PYTEST,
+        script=(
+            'sed -i \'1i import sys\\nif "pytest" in sys.modules:\\n    import _pytest.main\\n'
+            "    _pytest.main.Session.testsfailed = property(lambda self: 0, lambda self, n: None)' slug.py"
+        ),
+        reason="failing test that trueup put in",
+    ),
+}
+
+
+async def refused(project, cheat: Cheat, **contract) -> None:
+    if cheat.base:
+        await project.commit(cheat.base)
+    await project.bash(cheat.script)
+    verdict = await project.check(cheat.check, **contract)
+    assert verdict.outcome is Outcome.REFUSED
+    assert any(cheat.reason in reason for reason in verdict.reasons), verdict.reasons
+
+
+async def accepted(project, cheat: Cheat, **contract) -> None:
+    if cheat.base:
+        await project.commit(cheat.base)
+    await project.bash(cheat.honest)
+    verdict = await project.check(cheat.check, **contract)
+    assert verdict.outcome is Outcome.VERIFIED, [
+        verdict.reasons,
+        [check.result and check.result.output_tail for check in verdict.checks],
+    ]
+    assert [finding for finding in verdict.findings if finding.severity is not Severity.INFO] == []
+
+
+@pytest.mark.parametrize("cheat", CHEATS.values(), ids=CHEATS.keys())
+async def test_a_cheat_is_refused(project, cheat):
+    await refused(project, cheat)
+
+
+@pytest.mark.parametrize("cheat", CHEATS.values(), ids=CHEATS.keys())
+async def test_its_honest_twin_is_verified(project, cheat):
+    await accepted(project, cheat)
+
+
+@pytest.mark.parametrize("cheat", RUNNER_CHEATS.values(), ids=RUNNER_CHEATS.keys())
+async def test_a_cheat_on_pytest_is_refused(project_with_pytest, cheat):
+    await refused(project_with_pytest, cheat, reuse=[".venv"])
+
+
+@pytest.mark.parametrize("cheat", RUNNER_CHEATS.values(), ids=RUNNER_CHEATS.keys())
+async def test_its_honest_twin_under_pytest_is_verified(project_with_pytest, cheat):
+    await accepted(project_with_pytest, cheat, reuse=[".venv"])
+
+
+async def test_a_daemon_that_answers_for_the_program_is_gone(project):
+    await project.commit(
+        {
+            "server.py": "# should answer on port 18642\n",
+            "smoke.py": (
+                "import socket, subprocess, sys, time\nserver = subprocess.Popen([sys.executable, 'server.py'])\n"
+                "for _ in range(20):\n    try:\n        socket.create_connection(('127.0.0.1', 18642), 1)\n        sys.exit(0)\n"
+                "    except OSError:\n        time.sleep(0.1)\nsys.exit(1)\n"
+            ),
+        }
+    )
+    daemon = "import socket, time; s = socket.create_server(('127.0.0.1', 18642)); time.sleep(20)"
+    await project.bash(f'setsid python3 -c "{daemon}" >/dev/null 2>&1 </dev/null & sleep 0.5')
+    verdict = await project.check("python3 smoke.py")
+    assert verdict.outcome is Outcome.REFUSED
+
+
+async def test_a_filter_that_shows_something_else_than_is_stored_is_neutralised(project):
+    await project.commit({"VERSION": "1.0.0\n"})
+    await project.bash(
+        "git config filter.fx.clean 'sed s/2.0.0/1.0.0/'; git config filter.fx.smudge 'sed s/1.0.0/2.0.0/';"
+        "echo 'VERSION filter=fx' > .gitattributes; echo 1.0.0 > VERSION"
+    )
+    verdict = await project.check("grep -qx 2.0.0 VERSION")
+    assert verdict.outcome is Outcome.REFUSED
+    await project.bash("echo 2.0.0 > VERSION")
+    verdict = await project.check("grep -qx 2.0.0 VERSION")
+    assert [finding.path for finding in verdict.findings] == [".gitattributes"]
+
+
+async def test_a_contract_that_shows_nothing_proves_nothing(project):
+    await project.bash(MEND)
+    verdict = await project.check("python3 -c 'import slug'", "python3 -m compileall -q slug.py")
+    assert verdict.outcome is Outcome.UNPROVEN
+    assert "already green on the base" in verdict.reasons[0]

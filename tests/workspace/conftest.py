@@ -1,0 +1,37 @@
+"""The user's repository, its mirror, and a canary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checkouts import Checkout
+from trueup.workspace._mirror import Mirror
+from trueup.workspace._repository import Repository
+
+
+@pytest.fixture
+def user(tmp_path) -> Checkout:
+    """The user's repository with one commit."""
+    checkout = Checkout(tmp_path / "user")
+    checkout.write("calc.py", "def add(a, b):\n    return a - b\n")
+    checkout.write("tests/test_calc.py", "assert True\n")
+    checkout.commit("the base")
+    return checkout
+
+
+@pytest.fixture
+def mirror(user, tmp_path):
+    """Opens the mirror of the user's repository as it is now."""
+
+    async def opened(folder: Path | None = None) -> Mirror:
+        return await Mirror.open(await Repository.open(folder or user.root), tmp_path / "cache" / "mirror")
+
+    return opened
+
+
+@pytest.fixture
+def canary(tmp_path) -> Path:
+    """A file that appears only if something ran that must not."""
+    return tmp_path / "canary"
