@@ -48,18 +48,25 @@ class Command(Struct, frozen=True, kw_only=True):
         """What the operating system is given: argv with its program found, environment, folder."""
         path = os.environ.get("PATH") if self.env is None else self.env.get("PATH")
         words = (*_BASH, self.shell) if self.shell is not None else self.argv
-        folder = os.path.abspath(self.cwd)  # noqa: PTH100 - once per command, and Path costs ten times as much
-        program = _find_program(words[0], path, folder)
         try:
+            folder = os.path.abspath(self.cwd)  # noqa: PTH100 - once per command, and Path costs ten times as much
+            program = _find_program(words[0], path, folder)
             argv = [os.fsencode(word) for word in (program, *words[1:])]
             environ = _encode_environment(self.env)
+            encoded = argv, environ, os.fsencode(folder)
         except UnicodeEncodeError as error:
             raise SpawnError(
                 f"could not start {self.label!r}: it cannot be encoded for this system ({error})"
             ) from None
-        if any(b"\0" in part for part in (*argv, *environ, *environ.values())):
-            raise SpawnError(f"could not start {self.label!r}: an argument or variable contains a NUL byte; remove it")
-        return argv, environ, os.fsencode(folder)
+        except FileNotFoundError:
+            raise SpawnError(
+                f"could not start {self.label!r}: the working folder is gone; go to one that exists"
+            ) from None
+        if any(b"\0" in part for part in (*argv, *environ, *environ.values(), encoded[2])):
+            raise SpawnError(f"could not start {self.label!r}: an argument, variable or folder contains a NUL byte")
+        if any(not name or b"=" in name for name in environ):
+            raise SpawnError(f"could not start {self.label!r}: a variable name is empty or contains '='")
+        return encoded
 
 
 def _encode_environment(env: Mapping[str, str] | None) -> dict[bytes, bytes]:

@@ -7,30 +7,49 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 MOST_IDLE = 16
 
+_lock = threading.Lock()
 _keeper: socket.socket | None = None
 _idle: list[socket.socket] = []
+_busy: set[socket.socket] = set()
 
 
 def acquire() -> socket.socket:
     """The control socket of a reaper that runs nothing, non-blocking."""
+    with _lock:
+        control = _take_idle() or _fork_reaper()
+        _busy.add(control)
+        return control
+
+
+def release(control: socket.socket) -> None:
+    """Take a reaper back whose command and all its descendants are gone."""
+    with _lock:
+        _busy.discard(control)
+        if len(_idle) < MOST_IDLE:
+            _idle.append(control)
+        else:
+            control.close()
+
+
+def discard(control: socket.socket) -> None:
+    """Give a reaper up: its socket closes, and it ends whatever it still runs."""
+    with _lock:
+        _busy.discard(control)
+        control.close()
+
+
+def _take_idle() -> socket.socket | None:
     while _idle:
         control = _idle.pop()
         if _is_alive(control):
             return control
         control.close()
-    return _fork_reaper()
-
-
-def release(control: socket.socket) -> None:
-    """Take a reaper back whose command and all its descendants are gone."""
-    if len(_idle) < MOST_IDLE:
-        _idle.append(control)
-    else:
-        control.close()
+    return None
 
 
 def _is_alive(control: socket.socket) -> bool:
@@ -45,14 +64,22 @@ def _is_alive(control: socket.socket) -> bool:
 def _fork_reaper() -> socket.socket:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
-    with theirs:
-        try:
-            socket.send_fds(_start_keeper(), [b"."], [theirs.fileno()])
-        except (BrokenPipeError, ConnectionResetError):
-            # Somebody killed the keeper; the reapers that it forked go on without it.
-            _forget_keeper()
-            socket.send_fds(_start_keeper(), [b"."], [theirs.fileno()])
+    try:
+        with theirs:
+            _hand_to_keeper(theirs)
+    except BaseException:
+        ours.close()
+        raise
     return ours
+
+
+def _hand_to_keeper(control: socket.socket) -> None:
+    try:
+        socket.send_fds(_start_keeper(), [b"."], [control.fileno()])
+    except (BrokenPipeError, ConnectionResetError):
+        # Somebody killed the keeper; the reapers that it forked go on without it.
+        _forget_keeper()
+        socket.send_fds(_start_keeper(), [b"."], [control.fileno()])
 
 
 def _start_keeper() -> socket.socket:
@@ -96,10 +123,14 @@ def _allow_many_descriptors() -> None:
 
 
 def _forget_all() -> None:
-    """A forked copy of trueup must not share its reapers with the original."""
+    """A forked copy of trueup must not share its reapers with the original, nor keep their commands alive."""
+    global _lock  # noqa: PLW0603 - the original's may have been held by a thread that the copy does not have
+    _lock = threading.Lock()
     _forget_keeper()
-    while _idle:
-        _idle.pop().close()
+    for control in (*_idle, *_busy):
+        control.close()
+    _idle.clear()
+    _busy.clear()
 
 
 os.register_at_fork(after_in_child=_forget_all)

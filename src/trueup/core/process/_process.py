@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import marshal
 import os
+import signal
 import socket
 import time
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self, TypeVar
 
-from trueup.core.errors import InfrastructureError, SpawnError
+from trueup.core.errors import InfrastructureError, SpawnError, TrueupError
 
 from . import _pool
 from ._command import Command, Finished
@@ -20,30 +22,35 @@ from ._streams import Capture, LineBuffer, ReadEnd, WriteEnd
 
 T = TypeVar("T")
 
-# How long the kernel may take to end killed processes before something is badly wrong.
+# How long the kernel may take to end killed processes, or to start one, before something is badly wrong.
 OUTER_CLOCK_SECS = 30
+START_SECS = 30
 
 
-async def run(command: Command) -> Finished:
+async def run(command: Command, *, start_secs: float = START_SECS) -> Finished:
     """Run a command to its end. Cancelled or timed out, its whole tree is gone before this returns."""
-    async with Process(command, lines=False) as process:
+    async with Process(command, lines=False, start_secs=start_secs) as process:
         return await process.wait()
 
 
 class Process:
     """A command while it runs: `async with Process(command) as process`. Leaving the block ends its tree."""
 
-    def __init__(self, command: Command, *, lines: bool = True) -> None:
-        find = None if command.find is None else command.find.encode(errors="surrogateescape")
+    def __init__(self, command: Command, *, lines: bool = True, start_secs: float = START_SECS) -> None:
+        find = None if command.find is None else command.find.encode(errors="surrogatepass")
         self._command = command
+        self._start_secs = start_secs
         self._stdout = Capture(command.output_limit, find)
         self._stderr = Capture(command.output_limit, find)
         self._lines = LineBuffer(command.output_limit) if lines else None
         self._stdin_end: WriteEnd | None = None
         self._read_ends: list[ReadEnd] = []
+        self._wants_lines = lines
+        self._reaper_pid: int | None = None
         self._exit_status: int | None = None
         self._timed_out = False
         self._stopping = False
+        self._closed = False
         self._timers: list[asyncio.TimerHandle] = []
         self._frames = b""
 
@@ -52,29 +59,43 @@ class Process:
         self._loop = asyncio.get_running_loop()
         self._spawned: asyncio.Future[int] = self._loop.create_future()
         self._gone: asyncio.Future[None] = self._loop.create_future()
-        self._control = _pool.acquire()
-        self._loop.add_reader(self._control, self._on_frames)
+        self._acquire_reaper()
         try:
             self._started = time.monotonic()
             await self._send_order(encoded, self._open_pipes())
-            self.pid = await self._spawned
         except BaseException:
-            self._abandon()
+            # The reaper does not know the whole order, so it has started nothing.
+            self._fail("it was given up")
             raise
-        self._begin_timeout()
+        self.pid = await self._until_spawned()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._end()
+
+    async def _until_spawned(self) -> int:
+        try:
+            async with asyncio.timeout(self._start_secs):
+                return await asyncio.shield(self._spawned)
+        except TimeoutError:
+            self._fail("it was given up")
+            raise InfrastructureError(f"{self._command.label!r} did not start within {self._start_secs:g} s") from None
+        except asyncio.CancelledError:
+            await self._end()
+            raise
+
+    async def _end(self) -> None:
+        """Return when nothing is left, having killed it where it still ran."""
         if self._gone.done():
             return
         self._order(b"K")
         try:
-            await self._until_gone()
+            await asyncio.shield(self._gone)
         except BaseException:
             # Cancelled once more: the closed socket makes the reaper end the tree without us.
-            self._abandon()
+            self._fail("it was given up")
             raise
 
     async def lines(self) -> AsyncIterator[str]:
@@ -107,7 +128,9 @@ class Process:
 
     async def wait(self) -> Finished:
         """The end of the command. Lines that nobody took are dropped from here on, so that it can get there."""
-        self._lines = None
+        if self._lines is not None:
+            self._lines.end()
+        self._wants_lines = False
         self._stdout_end.resume()
         # Shielded: a cancelled wait must not make the tree's end unknowable.
         await asyncio.shield(self._gone)
@@ -118,17 +141,36 @@ class Process:
             raise TypeError("this Process takes no input: give its Command stdin=None")
         return self._stdin_end
 
+    def _acquire_reaper(self) -> None:
+        try:
+            self._control = _pool.acquire()
+        except OSError as error:
+            raise self._no_means(error) from None
+        self._loop.add_reader(self._control, self._on_frames)
+
     def _open_pipes(self) -> list[int]:
         """Make the pipes, keep our ends, and return the command's: stdin, stdout, stderr."""
-        theirs_in = self._open_stdin()
-        ours_out, theirs_out = os.pipe()
-        self._stdout_end = ReadEnd(ours_out, self._loop, self._take_stdout)
-        self._read_ends.append(self._stdout_end)
-        if self._command.merge_stderr:
-            return [theirs_in, theirs_out, os.dup(theirs_out)]
-        ours_err, theirs_err = os.pipe()
-        self._read_ends.append(ReadEnd(ours_err, self._loop, self._stderr.feed))
-        return [theirs_in, theirs_out, theirs_err]
+        theirs: list[int] = []
+        try:
+            theirs.append(self._open_stdin())
+            ours, end = os.pipe()
+            theirs.append(end)
+            self._stdout_end = ReadEnd(ours, self._loop, self._take_stdout)
+            self._read_ends.append(self._stdout_end)
+            theirs.append(os.dup(end) if self._command.merge_stderr else self._open_stderr())
+        except OSError as error:
+            for descriptor in theirs:
+                os.close(descriptor)
+            raise self._no_means(error) from None
+        return theirs
+
+    def _open_stderr(self) -> int:
+        ours, theirs = os.pipe()
+        self._read_ends.append(ReadEnd(ours, self._loop, self._stderr.feed))
+        return theirs
+
+    def _no_means(self, error: OSError) -> InfrastructureError:
+        return InfrastructureError(f"could not start {self._command.label!r}: {error.strerror}; run fewer at once")
 
     def _open_stdin(self) -> int:
         if self._command.stdin == b"":
@@ -142,7 +184,7 @@ class Process:
 
     def _take_stdout(self, chunk: bytes) -> None:
         self._stdout.feed(chunk)
-        if self._lines is not None:
+        if self._lines is not None and self._wants_lines:
             self._lines.feed(chunk)
             if self._lines.full:
                 self._stdout_end.pause()
@@ -152,6 +194,8 @@ class Process:
         message = HEADER.pack(b"R", len(payload)) + payload
         try:
             sent = socket.send_fds(self._control, [message], stdio)
+            if sent < len(message):
+                await self._loop.sock_sendall(self._control, message[sent:])
         except OSError as error:
             raise InfrastructureError(
                 f"could not start {self._command.label!r}: the reaper is gone ({error})"
@@ -159,12 +203,6 @@ class Process:
         finally:
             for descriptor in stdio:
                 os.close(descriptor)
-        if sent < len(message):
-            await self._loop.sock_sendall(self._control, message[sent:])
-
-    def _begin_timeout(self) -> None:
-        if self._command.timeout_secs is not None:
-            self._timers.append(self._loop.call_later(self._command.timeout_secs, self._time_out))
 
     def _time_out(self) -> None:
         if self._exit_status is None:
@@ -172,10 +210,29 @@ class Process:
             self.stop()
 
     def _order(self, order: bytes) -> None:
+        # Once the command is gone, its reaper may already serve another.
+        if self._closed:
+            return
         try:
             self._control.send(order)
         except OSError:
             self._fail("the process that runs it was killed")
+            return
+        self._wake_reaper()
+        if order == b"K":
+            self._timers.append(self._loop.call_later(OUTER_CLOCK_SECS, self._give_up))
+
+    def _wake_reaper(self) -> None:
+        """A command may have stopped its parent, to outlive its time."""
+        if self._reaper_pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._reaper_pid, signal.SIGCONT)
+
+    def _give_up(self) -> None:
+        self._fail(
+            f"its processes could not be ended within {OUTER_CLOCK_SECS} s; look for children of pid "
+            f"{self._reaper_pid} that wait for a device or belong to another user"
+        )
 
     def _on_frames(self) -> None:
         try:
@@ -194,10 +251,14 @@ class Process:
             self._on_frame(what, value)
 
     def _on_frame(self, what: bytes, value: int) -> None:
-        if what == b"s":
+        if what == b"r":
+            self._reaper_pid = value
+            if self._command.timeout_secs is not None:
+                self._timers.append(self._loop.call_later(self._command.timeout_secs, self._time_out))
+        elif what == b"s":
             _settle(self._spawned, value)
-        elif what in b"ce":
-            self._refuse(value, self._command.cwd if what == b"c" else None)
+        elif what in b"cep":
+            self._refuse(what, value)
         elif what == b"x":
             self._exit_status = value
             self._duration = time.monotonic() - self._started
@@ -205,16 +266,24 @@ class Process:
             self._close(reuse=True)
             _settle(self._gone, None)
 
-    def _refuse(self, errno: int, folder: object) -> None:
-        where = "" if folder is None else f" in folder {str(folder)!r}"
-        error = SpawnError(f"could not start {self._command.label!r}{where}: {os.strerror(errno)}")
+    def _refuse(self, what: bytes, errno: int) -> None:
+        where = f" in folder {str(self._command.cwd)!r}" if what == b"c" else ""
+        error: TrueupError = SpawnError(f"could not start {self._command.label!r}{where}: {os.strerror(errno)}")
+        if what == b"p":
+            why = "/proc is not there, or is another namespace's: what a command leaves behind could not be seen"
+            error = InfrastructureError(f"could not start {self._command.label!r}: {why}")
         self._close(reuse=True)
+        _settle(self._gone, None)
         if not self._spawned.done():
             self._spawned.set_exception(error)
+            self._spawned.exception()
 
     def _fail(self, why: str) -> None:
+        if self._closed:
+            return
         error = InfrastructureError(f"lost {self._command.label!r}: {why}")
         self._close(reuse=False)
+        self._wake_reaper()
         for outcome in (self._spawned, self._gone):
             if not outcome.done():
                 outcome.set_exception(error)
@@ -222,6 +291,7 @@ class Process:
                 outcome.exception()
 
     def _close(self, *, reuse: bool) -> None:
+        self._closed = True
         for timer in self._timers:
             timer.cancel()
         if self._stdin_end is not None:
@@ -236,21 +306,7 @@ class Process:
         if reuse:
             _pool.release(self._control)
         else:
-            self._control.close()
-
-    def _abandon(self) -> None:
-        if self._control.fileno() >= 0 and not self._gone.done():
-            self._fail("it was given up")
-
-    async def _until_gone(self) -> None:
-        try:
-            async with asyncio.timeout(OUTER_CLOCK_SECS):
-                await asyncio.shield(self._gone)
-        except TimeoutError:
-            raise InfrastructureError(
-                f"processes of {self._command.label!r} could not be ended within {OUTER_CLOCK_SECS} s; "
-                f"look for children of pid {self.pid} that wait for a device"
-            ) from None
+            _pool.discard(self._control)
 
     def _finished(self) -> Finished:
         code = os.waitstatus_to_exitcode(self._exit_status or 0)

@@ -2,11 +2,12 @@
 
 Control messages, from trueup: `R` + length + marshalled (argv, env, cwd) with stdin, stdout and stderr attached; `T`
 asks the command to end; `K` ends its tree. To trueup: one byte and an integer, in the order in which they happen:
-`s` started (its pid), or `c`/`e` folder or program could not be used (errno); `x` ended (its wait status); `g`
-nothing is left.
+`r` its own pid and `s` started (the command's pid), or `c`/`e` folder or program could not be used (errno), or `p`
+there is no /proc in which descendants could be seen; `x` ended (its wait status); `g` nothing is left.
 """
 
 import ctypes
+import errno
 import gc
 import marshal
 import os
@@ -52,6 +53,14 @@ def children() -> list[int]:
             return [int(pid) for pid in listing.read().split()]
     except OSError:
         return [pid for pid in all_processes() if parent_of(pid) == os.getpid()]
+
+
+def sees_processes() -> bool:
+    """Whether /proc is there and shows this process's own namespace, so that descendants can be found in it."""
+    try:
+        return os.readlink("/proc/self") == str(os.getpid())
+    except OSError:
+        return sys.platform != "linux"
 
 
 def all_processes() -> list[int]:
@@ -194,8 +203,13 @@ class Reaper:
         stdio, self.descriptors = self.descriptors, []
         failure = b"c"
         try:
+            if not sees_processes():
+                failure = b"p"
+                raise OSError(errno.ENOSYS, "no usable /proc")
             os.chdir(cwd)
             failure = b"e"
+            # Before the command can stop us, so that trueup knows whom to wake.
+            self.send(FRAME.pack(b"r", os.getpid()))
             self.child = os.posix_spawn(
                 argv[0],
                 argv,
@@ -254,7 +268,13 @@ def keep(orders: socket.socket) -> None:
 
 
 def fork_reaper(orders: socket.socket, control: int, deaths: int) -> int:
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        # Told in the reaper's stead, before its socket closes.
+        with socket.socket(fileno=control) as line, suppress(OSError):
+            line.sendall(FRAME.pack(b"e", error.errno or 0))
+        return 0
     if pid:
         os.close(control)
         return pid

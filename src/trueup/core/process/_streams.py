@@ -29,7 +29,7 @@ class Capture:
         self._seen += len(chunk)
         self._kept += len(chunk)
         self._chunks.append(chunk)
-        while self._kept - len(self._chunks[0]) >= self._limit:
+        while self._chunks and self._kept - len(self._chunks[0]) >= self._limit:
             self._kept -= len(self._chunks.popleft())
         # Many small writes must not cost an object each.
         if len(self._chunks) > MOST_CHUNKS:
