@@ -1,108 +1,114 @@
 """What trueup does so far, shown on a sample repository that is made and thrown away here.
 
-Nothing is scripted but the repository and its repair: every result printed below was found by running something.
+Scripted are the repository and what "somebody" does to it. Every result printed below was found by running something.
 """
 
 from __future__ import annotations
 
-import asyncio
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from trueup.contract import Check, CheckCompleted, Contract, evaluate, load_contract
-from trueup.core.protocols import Event
-from trueup.workspace import FolderShell
-
 TRUEUP = Path(sys.executable).with_name("trueup")
-
-BUGGY = "def add(a, b):\n    return a - b\n"
+CODE = "def slug(text):\n    return text.lower().replace(' ', '_')\n"
 SUITE = """\
 import unittest
 
-from calc import add
+from slug import slug
 
 
-class AddTest(unittest.TestCase):
-    def test_adds(self):
-        self.assertEqual(add(2, 3), 5)
+class SlugTest(unittest.TestCase):
+    def test_joins_by_dashes(self):
+        self.assertEqual(slug("A Nice Title"), "a-nice-title")
 
-    def test_zero(self):
-        self.assertEqual(add(4, 0), 4)
+    def test_lowers(self):
+        self.assertEqual(slug("ABC"), "abc")
 """
-
-
-class Screen:
-    """A recorder that prints each result as it is found."""
-
-    async def record(self, event: Event) -> None:
-        if isinstance(event, CheckCompleted):
-            result = event.result
-            mark = "green" if result.passed else f"red: {result.reason}"
-            counts = f", {result.counts.passed} passed, {result.counts.failed} failed" if result.counts else ""
-            print(f"    {result.name}: {mark}{counts} ({result.duration_ms} ms)")
 
 
 def heading(text: str) -> None:
     print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}", flush=True)
 
 
-def trueup(repo: Path, *arguments: str) -> int:
-    print(f"  $ trueup {' '.join(arguments)}", flush=True)
-    finished = subprocess.run([TRUEUP, *arguments], cwd=repo, check=False, text=True, capture_output=True)
-    print("".join(f"    {line}\n" for line in (finished.stdout + finished.stderr).splitlines() if line), end="")
-    return finished.returncode
+class Demo:
+    """A repository in a folder of its own, with trueup's cache beside it."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.repo = scratch / "repo"
+        self.environ = {**os.environ, "XDG_CACHE_HOME": str(scratch / "cache"), "XDG_DATA_HOME": str(scratch / "data")}
+        (self.repo / "tests").mkdir(parents=True)
+
+    def git(self, *arguments: str) -> None:
+        identity = ("-c", "user.name=demo", "-c", "user.email=demo@example.invalid", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *identity, *arguments], cwd=self.repo, check=True, stdout=subprocess.DEVNULL)
+
+    def trueup(self, *arguments: str, quiet: bool = False) -> int:
+        """Run trueup and show what it said."""
+        print(f"  $ trueup {' '.join(arguments)}", flush=True)
+        finished = subprocess.run(
+            [TRUEUP, *arguments], cwd=self.repo, env=self.environ, check=False, text=True, capture_output=True
+        )
+        said = finished.stdout if quiet else finished.stderr + finished.stdout
+        print("".join(f"    {line}\n" for line in said.splitlines() if line), end="", flush=True)
+        print(f"    exit {finished.returncode}", flush=True)
+        return finished.returncode
+
+    def make(self) -> None:
+        """A small project with a real bug."""
+        (self.repo / "slug.py").write_text(CODE)
+        (self.repo / "tests" / "__init__.py").touch()
+        (self.repo / "tests" / "test_slug.py").write_text(SUITE)
+        (self.repo / ".gitignore").write_text("__pycache__/\n")
+        self.git("init", "-q", "-b", "main")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "A slug with a bug")
 
 
-def make_repository(repo: Path) -> None:
-    (repo / "tests").mkdir()
-    (repo / "tests" / "__init__.py").touch()
-    (repo / "tests" / "test_calc.py").write_text(SUITE)
-    (repo / "calc.py").write_text(BUGGY)
-    identity = ("-c", "user.name=demo", "-c", "user.email=demo@example.invalid")
-    for arguments in (("init", "-q"), ("add", "-A"), (*identity, "commit", "-q", "-m", "A calculator with a bug")):
-        subprocess.run(["git", *arguments], cwd=repo, check=True)
+def sandbox_options(demo: Demo) -> list[str]:
+    """Nothing where a sandbox works; else the demo runs without one, and says so."""
+    found = subprocess.run([TRUEUP, "doctor"], env=demo.environ, check=False, text=True, capture_output=True)
+    if found.returncode == 0:
+        return []
+    heading("No sandbox can be built here, so the checks run without one (`trueup doctor` says what would help):")
+    print(found.stdout)
+    return ["--sandbox", "none"]
 
 
-async def show_evaluation(contract: Contract, repo: Path) -> bool:
-    results = await evaluate(contract, FolderShell(repo), Screen())
-    return all(result.passed for result in results)
+def show(demo: Demo) -> bool:
+    """The whole demo; true if all went as it should."""
+    demo.make()
+    check = ["check", *sandbox_options(demo)]
 
+    heading("1. What does done mean here? The repository says so itself; no model is asked.")
+    demo.trueup("init", quiet=True)
+    demo.git("add", "-A")
+    demo.git("commit", "-q", "-m", "Say what done means")
 
-async def main() -> int:
-    with tempfile.TemporaryDirectory(prefix="trueup-demo-") as scratch:
-        repo = Path(scratch)
-        make_repository(repo)
+    heading("2. Somebody claims that slug() joins by dashes now. They edited the test.")
+    test = demo.repo / "tests" / "test_slug.py"
+    test.write_text(SUITE.replace("a-nice-title", "a_nice_title"))
+    cheated = demo.trueup(*check)
 
-        heading("1. What does done mean? Ask the repository (no model, nothing is run yet).")
-        trueup(repo, "contract", "derive", "make add() correct", "--offline", "-o", "contract.yaml")
-        contract = load_contract(repo / "contract.yaml")
+    heading("3. The test is put back, and the code is mended.")
+    test.write_text(SUITE)
+    (demo.repo / "slug.py").write_text(CODE.replace("'_'", "'-'"))
+    honest = demo.trueup(*check)
 
-        heading("2. Is it done? The condition is executed, not read.")
-        red = await show_evaluation(contract, repo)
+    heading("4. A contract that could never say no shows nothing, and says so.")
+    (demo.repo.parent / "weak.yaml").write_text(
+        "description: d\nchecks:\n- {name: runs, command: python3 -c 'import slug'}\n"
+    )
+    weak = demo.trueup(*check, "--contract", "../weak.yaml")
 
-        heading("3. The bug is mended; the same commands are run again.")
-        (repo / "calc.py").write_text(BUGGY.replace("-", "+"))
-        green = await show_evaluation(contract, repo)
-
-        heading("4. A contract that could never say no is not accepted silently.")
-        (repo / "weak.yaml").write_text("description: d\nchecks:\n- {name: tests, command: pytest || true}\n")
-        trueup(repo, "contract", "validate", "weak.yaml")
-        (repo / "noop.yaml").write_text("description: d\nchecks:\n- {name: tests, command: python3 --version}\n")
-        refused = trueup(repo, "contract", "validate", "noop.yaml")
-
-        heading("5. A check that leaves a daemon behind, or never ends, costs nothing but its own time.")
-        tricks = [
-            Check(name="daemon", command="setsid sleep 1000 & echo claimed done"),
-            Check(name="endless", command="trap '' TERM; while :; do sleep 1; done", timeout_secs=1),
-        ]
-        await show_evaluation(Contract(description="tricks", checks=tricks), repo)
-
-    as_expected = not red and green and refused == 1
-    heading("All as it should be." if as_expected else "Something here is not as it should be.")
-    return 0 if as_expected else 1
+    as_it_should_be = (cheated, honest, weak) == (1, 0, 1)
+    heading(
+        "The cheat was refused, the repair verified." if as_it_should_be else "Something here is not as it should be."
+    )
+    return as_it_should_be
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    with tempfile.TemporaryDirectory(prefix="trueup-demo-") as name:
+        sys.exit(0 if show(Demo(Path(name))) else 1)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 
+import trueup
 from trueup.core.errors import InfrastructureError
+from trueup.core.process import Command, run
 from trueup.core.protocols import ShellCommand
 from trueup.workspace._sandbox import (
     Backend,
@@ -73,6 +77,27 @@ def inside(tmp_path, layer, backend, private_home):
 
 async def test_no_escape_that_is_tried_succeeds(backend):
     assert await prove(backend) == []
+
+
+@pytest.mark.parametrize("copies", [False, True], ids=["mounted", "copied"])
+async def test_no_escape_succeeds_for_an_ordinary_user_either(backend, copies, tmp_path):
+    """As nobody, with the system's Python: the one that runs the suite may be out of nobody's reach."""
+    code = (
+        "import asyncio\nfrom trueup.workspace._sandbox import Backend, prove\n"
+        f"print(asyncio.run(prove(Backend({backend.name!r}, copies={copies}))))\n"
+    )
+    places = ":".join(str(Path(module.__file__).parent.parent) for module in (trueup, msgspec))
+    become = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()
+    env = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "TMPDIR": "/tmp", "PYTHONPATH": places}
+    script = f"test -r {shlex.quote(trueup.__file__)} && python3 -c 'import msgspec, yaml' || exit 77; exec python3 -c \"$0\""
+    finished = await run(Command(argv=(*become, "bash", "-c", script, code), env=env, timeout_secs=60))
+    if finished.exit_code == 77:
+        pytest.skip("the system's Python cannot be used by nobody here")
+    assert finished.stdout.text == "[]\n", finished.stderr.text
+
+
+async def test_no_escape_succeeds_from_copied_layers(backend):
+    assert await prove(Backend(backend.name, copies=True)) == []
 
 
 async def test_a_sandbox_that_confines_nothing_is_found_out():

@@ -8,6 +8,7 @@ path. What a command is for, and what its result means, is not known here.
 from ._diagnosis import Diagnosis, diagnose
 from ._folder_shell import FolderShell
 from ._layers import Dependencies, Layers, Setup
+from ._merge import MergeConflictError, PreparedMerge, complete_merge, prepare_merge
 from ._mirror import Mirror
 from ._plain_checkout import Checkout, PlainCheckout
 from ._repository import Repository
@@ -24,13 +25,25 @@ from ._sandbox import (
     find_backend,
     prove,
 )
+from ._snapshot import Change, ChangeFinding, inspect_change
 from ._store import Kept, cache_folder, clean_cache, list_cache, store_of
 from ._trees import FileChange
+from ._workspace import (
+    DenyList,
+    KeptWorkspace,
+    Workspace,
+    WorkspaceShell,
+    clean_workspaces,
+    list_workspaces,
+)
 
 __all__ = [
     "NO_SANDBOX",
     "Backend",
+    "Change",
+    "ChangeFinding",
     "Checkout",
+    "DenyList",
     "Dependencies",
     "Diagnosis",
     "Escape",
@@ -38,9 +51,12 @@ __all__ = [
     "Fingerprint",
     "FolderShell",
     "Kept",
+    "KeptWorkspace",
     "Layers",
+    "MergeConflictError",
     "Mirror",
     "PlainCheckout",
+    "PreparedMerge",
     "Profile",
     "Repository",
     "SandboxError",
@@ -48,11 +64,18 @@ __all__ = [
     "Setup",
     "Stack",
     "StackPlan",
+    "Workspace",
+    "WorkspaceShell",
     "cache_folder",
     "clean_cache",
+    "clean_workspaces",
+    "complete_merge",
     "diagnose",
     "find_backend",
+    "inspect_change",
     "list_cache",
+    "list_workspaces",
+    "prepare_merge",
     "prove",
     "store_of",
 ]

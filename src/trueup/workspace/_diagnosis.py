@@ -90,13 +90,14 @@ async def _sandbox() -> list[Diagnosis]:
         return [Diagnosis(name="sandbox", ok=False, detail="no program for it is installed", fix=what)]
     proven = {backend: await prove(backend) for backend in installed}
     holding = [backend for backend, escapes in proven.items() if not escapes]
+    copying = [] if holding else [each for each in installed if not await prove(Backend(each.name, copies=True))]
     lines = [
         Diagnosis(
             name=f"sandbox {backend}",
             ok=not escapes,
             detail="; ".join(escape.what for escape in escapes) or "every escape that was tried failed",
             fix="enable user namespaces (see above), or say --sandbox none",
-            required=not holding,
+            required=not holding and not copying,
         )
         for backend, escapes in proven.items()
     ]
@@ -106,17 +107,16 @@ async def _sandbox() -> list[Diagnosis]:
                 name="bubblewrap", ok=False, detail="not installed", fix="install it: it confines more", required=False
             )
         )
-    return [*lines, await _overlay(installed, bool(holding))]
+    return [*lines, _overlay(mounts=bool(holding), copies=bool(copying))]
 
 
-async def _overlay(installed: list[Backend], works: bool) -> Diagnosis:
-    if works:
+def _overlay(*, mounts: bool, copies: bool) -> Diagnosis:
+    if mounts:
         return Diagnosis(name="overlay", ok=True, detail="layers are mounted")
-    copied = [backend for backend in installed if not await prove(Backend(backend.name, copies=True))]
     return Diagnosis(
         name="overlay",
         ok=False,
-        detail="layers are copied instead" if copied else "no sandbox works",
+        detail="layers are copied instead" if copies else "no sandbox works",
         fix="use Linux 5.11 or newer and a cache folder (XDG_CACHE_HOME) on a disk of its own",
         required=False,
     )

@@ -8,9 +8,12 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import AsyncIterator, Iterable, Mapping
+import stat
+import weakref
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -23,21 +26,26 @@ from ._plain_checkout import Checkout, PlainCheckout
 from ._repository import Repository
 from ._sandbox import NO_SANDBOX, Backend, Profile, Scratch, Stack, StackPlan
 from ._sandbox._scratch import remove_tree
+from ._store import share
+from ._trees import Entry
 
-SETUP_TIMEOUT_SECS = 1800
+PATIENCE_SECS = 0.05
+MOST_TREES_REMEMBERED = 16
+EDITABLE_INSTALLS = ("*.pth", "*.egg-link", "__editable__*.py")
 TOOLS = "python3 node npm pnpm yarn bun uv poetry pdm pipenv cargo rustc go java mvn gradle gcc make cmake ruby".split()
 
 
 class Setup(Struct, frozen=True, kw_only=True):
     """How dependencies are prepared: commands, the variables only they may read, folders of the user's to copy.
 
-    `inputs` are the paths whose contents decide when it must be done again.
+    `inputs` are the paths whose contents decide when it must be done again. Each command has `limit_secs`.
     """
 
     commands: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     reuse: tuple[str, ...] = ()
+    limit_secs: float = 1800
 
 
 class Dependencies(Struct, frozen=True):
@@ -65,26 +73,84 @@ class Layers:
         self.mirror = mirror
         self.backend = backend
         self._store = store
-        self._environ = dict(os.environ if environ is None else environ)
+        self.environ = dict(os.environ if environ is None else environ)
+        self._stamps: dict[str, str] = {}
+        self._entries: dict[str, dict[str, Entry]] = {}
+        self._base_trees: dict[str, str] = {}
+        self._in_use = False
+
+    @property
+    def workspaces(self) -> Path:
+        """Where agents' workspaces are kept."""
+        return self._store / "workspaces"
 
     async def base(self, commit: str) -> Path:
         """Layer 1: the commit's files with a working `.git`, checked out once."""
+        await self._keep_from_cleaning()
         folder = self._store / "bases" / f"{commit}-{self.mirror.settings_key}"
         folder.parent.mkdir(parents=True, exist_ok=True)
         await self.mirror.checkout(commit, folder)
+        os.utime(folder)
         return folder
+
+    async def entries(self, tree: str) -> dict[str, Entry]:
+        """Every file of a tree by its path; remembered, since a tree never changes."""
+        if tree not in self._entries:
+            if len(self._entries) >= MOST_TREES_REMEMBERED:
+                del self._entries[next(iter(self._entries))]
+            self._entries[tree] = await self.mirror.entries(tree)
+        return self._entries[tree]
 
     async def dependencies(self, setup: Setup, base: str, tree: str | None = None) -> Dependencies | None:
         """Layer 2 for a tree (the base's own where none is given): built once per key, by whoever comes first."""
         if not setup.commands and not setup.reuse:
             return None
-        key = await self._key(setup, tree or await self.mirror.tree_of(base))
+        await self._keep_from_cleaning()
+        wanted = tree or await self._tree_of(base)
+        key = await self._key(setup, wanted)
+        built = await self._built_once(key, setup, base, tree)
+        tracked = _tracked(await self.entries(wanted))
+        if await asyncio.to_thread(_hides_any, built.files, tracked):
+            # Made on another commit, in which something was not tracked that here is.
+            built = await self._built_once(f"{key}-{wanted[:16]}", setup, base, tree)
+        return built
+
+    def stray_installs(self, dependencies: Dependencies | None) -> list[str]:
+        """Why a verdict that rests on these dependencies proves nothing: what they install is not the tree under it.
+
+        At the repository's own path this cannot be; in a folder elsewhere an editable install leads out of it.
+        """
+        if dependencies is None or self.backend != NO_SANDBOX:
+            return []
+        return [
+            f"{path.relative_to(dependencies.files)} leads to an editable install outside of the tree that was checked"
+            for pattern in EDITABLE_INSTALLS
+            for path in sorted(dependencies.files.glob(f"**/site-packages/{pattern}"))
+            if _names_any(path, (self.repo.root, self._store))
+        ]
+
+    async def _built_once(self, key: str, setup: Setup, base: str, tree: str | None) -> Dependencies:
         built = Dependencies(key, self._store / "dependencies" / key)
         async with locked(self._store / "dependencies" / f"{key}.lock"):
             if not built.folder.exists():
                 await self._build(setup, base, tree, built.folder)
-        os.utime(built.folder)
+            os.utime(built.folder)
         return built
+
+    async def _keep_from_cleaning(self) -> None:
+        """Hold the store for as long as these layers live, so that nobody cleans away what is in use."""
+        while not self._in_use:
+            held = await asyncio.to_thread(share, self._store)
+            if held is None:
+                await asyncio.sleep(PATIENCE_SECS)
+                continue
+            weakref.finalize(self, os.close, held)
+            self._in_use = True
+
+    async def _tree_of(self, commit: str) -> str:
+        if commit not in self._base_trees:
+            self._base_trees[commit] = await self.mirror.tree_of(commit)
+        return self._base_trees[commit]
 
     @asynccontextmanager
     async def pristine(
@@ -112,7 +178,7 @@ class Layers:
             await asyncio.to_thread(scratch.discard)
 
     async def _export(self, base: str, tree: str | None, folder: Path) -> tuple[Path, ...]:
-        if tree is None or tree == await self.mirror.tree_of(base):
+        if tree is None or tree == await self._tree_of(base):
             return ()
         commit = await self.mirror.commit(tree, base, "The change under evaluation")
         await self.mirror.export(commit, base, folder)
@@ -120,14 +186,14 @@ class Layers:
 
     async def _key(self, setup: Setup, tree: str) -> str:
         """What layer 2 depends on: the commands, the contents of their inputs, the tools and the platform."""
-        entries = await self.mirror.entries(tree)
+        entries = await self.entries(tree)
         inputs = {path: entries[path].id for path in setup.inputs if path in entries}
-        reused = [_stamp(self.repo.root / folder) for folder in setup.reuse]
-        tools = await asyncio.to_thread(_tool_stamps, self._environ.get("PATH", ""))
+        reused = [await asyncio.to_thread(self._stamp_of_reused, folder) for folder in setup.reuse]
+        tools = await asyncio.to_thread(_tool_stamps, self.environ.get("PATH", ""))
         parts = [
             setup.commands,
             setup.reuse,
-            setup.variables,
+            {name: self.environ.get(name) for name in setup.variables},
             inputs,
             reused,
             tools,
@@ -146,12 +212,13 @@ class Layers:
                 layers=(layer,),
                 changes=await self._export(base, tree, scratch.folder / "change"),
                 profile=Profile(network=True),
-                variables={name: self._environ[name] for name in setup.variables if name in self._environ},
+                variables={name: self.environ[name] for name in setup.variables if name in self.environ},
             )
             async with self._mounted(plan, scratch) as checkout:
                 for command in setup.commands:
-                    await _run_setup(checkout, command)
-            tracked = await self.mirror.entries(tree or base)
+                    await _run_setup(checkout, command, setup.limit_secs)
+            tracked = _tracked(await self.entries(tree or await self._tree_of(base)))
+            _add_tracked(tracked, await self.entries(await self._tree_of(base)), IN_BASE_ONLY)
             await asyncio.to_thread(_keep_untracked, scratch.folder / "upper", tracked)
             await asyncio.to_thread(_adopt, scratch.folder, folder)
         finally:
@@ -160,47 +227,116 @@ class Layers:
     def _mounted(self, plan: StackPlan, scratch: Scratch) -> Stack | PlainCheckout:
         if self.backend == NO_SANDBOX:
             return PlainCheckout(plan, scratch)
-        return Stack(plan, self.backend, scratch, self._environ)
+        return Stack(plan, self.backend, scratch, self.environ)
+
+    def _stamp_of_reused(self, name: str) -> str:
+        """Looked at once, before anybody works here: what comes into the folder later is not what was copied."""
+        if name not in self._stamps:
+            self._stamps[name] = _stamp_of_folder(self._reused(name))
+        return self._stamps[name]
+
+    def _reused(self, name: str) -> Path:
+        folder = self.repo.root / name
+        inside = self.repo.root in folder.parents and ".." not in folder.parts
+        if not inside or folder.relative_to(self.repo.root).parts[0] == ".git":
+            raise InputError(f"`reuse` names {name!r}, which is not a folder inside of the repository")
+        if not folder.is_dir():
+            raise InputError(f"`reuse` names {name!r}, but {folder} is not a folder; create it or use `setup`")
+        return folder
 
     def _copy_reused(self, folders: Iterable[str], upper: Path) -> None:
         for name in folders:
-            source = self.repo.root / name
-            if not source.is_dir():
-                raise InputError(f"`reuse` names {name!r}, but {source} is not a folder; create it or use `setup`")
             (upper / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(source, upper / name, symlinks=True)
+            shutil.copytree(self._reused(name), upper / name, symlinks=True, dirs_exist_ok=True)
 
 
-async def _run_setup(checkout: Checkout, command: str) -> None:
-    finished = await checkout.run(ShellCommand(line=command, timeout_secs=SETUP_TIMEOUT_SECS, network=True))
+async def _run_setup(checkout: Checkout, command: str, limit_secs: float) -> None:
+    finished = await checkout.run(ShellCommand(line=command, timeout_secs=limit_secs, network=True))
+    said = finished.stdout.tail(2000).strip()
     if finished.timed_out:
-        raise InputError(f"setup `{command}` did not end within {SETUP_TIMEOUT_SECS} s")
+        raise InputError(f"setup `{command}` did not end within {limit_secs:g} s:\n{said}")
     if finished.exit_code != 0:
-        raise InputError(f"setup `{command}` failed (exit {finished.exit_code}):\n{finished.stdout.tail(2000).strip()}")
+        how = f"exit {finished.exit_code}" if finished.signal is None else f"signal {finished.signal}"
+        raise InputError(f"setup `{command}` failed ({how}):\n{said}")
 
 
-def _keep_untracked(upper: Path, tracked: Iterable[str]) -> None:
-    """Undo what setup did to tracked files and to `.git`: without its copy above them, the base shows through."""
-    folders = set()
-    for path in (*tracked, ".git"):
-        touched = upper / path
-        if touched.is_dir() and not touched.is_symlink():
-            remove_tree(touched)
+# What is tracked, as folders in folders; a file says whether the tree has it, or only the base did.
+IN_TREE, IN_BASE_ONLY = True, False
+Tracked = dict[str, Any]
+
+
+def _tracked(paths: Iterable[str]) -> Tracked:
+    tracked: Tracked = {}
+    _add_tracked(tracked, (".git", *paths), IN_TREE)
+    return tracked
+
+
+def _add_tracked(tracked: Tracked, paths: Iterable[str], where: bool) -> None:
+    for path in paths:
+        *folders, name = path.split("/")
+        inner = tracked
+        for folder in folders:
+            inner = inner.setdefault(folder, {})
+            if not isinstance(inner, dict):
+                # The tree has a file where the base had a folder.
+                break
         else:
-            with suppress(FileNotFoundError, NotADirectoryError):
-                touched.unlink()
-        folders |= set(Path(path).parents)
-    for folder in folders:
-        _show_what_is_below(upper / folder)
+            inner.setdefault(name, where)
 
 
-def _show_what_is_below(folder: Path) -> None:
-    """Take back that a tracked folder was removed (a device in its place), or removed and made again (a mark)."""
-    if folder.is_char_device():
-        folder.unlink()
-    elif folder.is_dir():
-        with suppress(OSError):
-            os.removexattr(folder, "user.overlay.opaque")
+def _tracked_among(upper: Path, tracked: Tracked) -> Iterator[tuple[Path, int, Tracked | bool]]:
+    """What a layer has where something is tracked: its mode and what is tracked there.
+
+    Links are never followed: setup may have put one in place of a folder, and we are not in its sandbox.
+    """
+    waiting = [(upper, tracked)]
+    while waiting:
+        folder, inside = waiting.pop()
+        for name, what in inside.items():
+            path = folder / name
+            try:
+                mode = path.lstat().st_mode
+            except OSError:
+                continue
+            yield path, mode, what
+            if isinstance(what, dict) and stat.S_ISDIR(mode):
+                waiting.append((path, what))
+
+
+def _hides_any(upper: Path, tracked: Tracked) -> bool:
+    """Whether a layer has something of its own where a tree has a file."""
+    return any(
+        what is IN_TREE or (isinstance(what, dict) and not stat.S_ISDIR(mode))
+        for _, mode, what in _tracked_among(upper, tracked)
+    )
+
+
+def _keep_untracked(upper: Path, tracked: Tracked) -> None:
+    """Undo what setup did to tracked files and to `.git`: without its copy above them, the base shows through."""
+    for path, mode, what in _tracked_among(upper, tracked):
+        if isinstance(what, dict) and stat.S_ISDIR(mode):
+            _show_what_is_below(path, mode)
+        elif stat.S_ISDIR(mode):
+            if what is IN_TREE:
+                remove_tree(path)
+        elif what is not IN_BASE_ONLY or stat.S_ISCHR(mode):
+            path.unlink()
+
+
+def _show_what_is_below(folder: Path, mode: int) -> None:
+    """Take back that a tracked folder was closed, or removed and made again (a mark of overlay's)."""
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        folder.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
+    with suppress(OSError):
+        os.removexattr(folder, "user.overlay.opaque", follow_symlinks=False)
+
+
+def _names_any(file: Path, folders: Iterable[Path]) -> bool:
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return False
+    return any(os.fsencode(folder) in content for folder in folders)
 
 
 def _adopt(scratch: Path, folder: Path) -> None:
@@ -218,10 +354,24 @@ def _tool_stamps(path: str) -> list[str]:
 
 
 def _stamp(path: Path) -> str:
-    """What changes when a program or folder does."""
+    """What changes when a program does."""
     try:
         real = path.resolve()
         status = real.stat()
     except OSError:
         return f"{path} -"
     return f"{real} {status.st_size} {status.st_mtime_ns}"
+
+
+def _stamp_of_folder(folder: Path) -> str:
+    """What changes when anything in a folder does."""
+    digest = hashlib.sha256()
+    waiting = [str(folder)]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                status = entry.stat(follow_symlinks=False)
+                digest.update(os.fsencode(f"{entry.path}\0{status.st_mode} {status.st_size} {status.st_mtime_ns}\0"))
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+    return digest.hexdigest()

@@ -14,51 +14,59 @@ MOST_IDLE = 16
 
 _lock = threading.Lock()
 _keeper: socket.socket | None = None
-_idle: list[socket.socket] = []
-_busy: set[socket.socket] = set()
+_idle: list[Line] = []
+_busy: set[Line] = set()
 
 
-def acquire() -> socket.socket:
-    """The control socket of a reaper that runs nothing, non-blocking."""
+class Line:
+    """The line to one reaper: its control socket, non-blocking, and its pid once it has said so."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self.control = control
+        self.pid: int | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        try:
+            return bool(self.control.recv(1, socket.MSG_PEEK))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+
+def acquire() -> Line:
+    """The line to a reaper that runs nothing."""
     with _lock:
-        control = _take_idle() or _fork_reaper()
-        _busy.add(control)
-        return control
+        line = _take_idle() or Line(_fork_reaper())
+        _busy.add(line)
+        return line
 
 
-def release(control: socket.socket) -> None:
+def release(line: Line) -> None:
     """Take a reaper back whose command and all its descendants are gone."""
     with _lock:
-        _busy.discard(control)
+        _busy.discard(line)
         if len(_idle) < MOST_IDLE:
-            _idle.append(control)
+            _idle.append(line)
         else:
-            control.close()
+            line.control.close()
 
 
-def discard(control: socket.socket) -> None:
+def discard(line: Line) -> None:
     """Give a reaper up: its socket closes, and it ends whatever it still runs."""
     with _lock:
-        _busy.discard(control)
-        control.close()
+        _busy.discard(line)
+        line.control.close()
 
 
-def _take_idle() -> socket.socket | None:
+def _take_idle() -> Line | None:
     while _idle:
-        control = _idle.pop()
-        if _is_alive(control):
-            return control
-        control.close()
+        line = _idle.pop()
+        if line.is_alive:
+            return line
+        line.control.close()
     return None
-
-
-def _is_alive(control: socket.socket) -> bool:
-    try:
-        return bool(control.recv(1, socket.MSG_PEEK))
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
 
 
 def _fork_reaper() -> socket.socket:
@@ -127,8 +135,8 @@ def _forget_all() -> None:
     global _lock  # noqa: PLW0603 - the original's may have been held by a thread that the copy does not have
     _lock = threading.Lock()
     _forget_keeper()
-    for control in (*_idle, *_busy):
-        control.close()
+    for line in (*_idle, *_busy):
+        line.control.close()
     _idle.clear()
     _busy.clear()
 

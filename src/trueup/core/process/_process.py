@@ -46,7 +46,6 @@ class Process:
         self._stdin_end: WriteEnd | None = None
         self._read_ends: list[ReadEnd] = []
         self._wants_lines = lines
-        self._reaper_pid: int | None = None
         self._exit_status: int | None = None
         self._timed_out = False
         self._stopping = False
@@ -63,6 +62,8 @@ class Process:
         try:
             self._started = time.monotonic()
             await self._send_order(encoded, self._open_pipes())
+            if self._line.pid is not None:
+                self._begin_timeout()
         except BaseException:
             # The reaper does not know the whole order, so it has started nothing.
             self._fail("it was given up")
@@ -143,9 +144,10 @@ class Process:
 
     def _acquire_reaper(self) -> None:
         try:
-            self._control = _pool.acquire()
+            self._line = _pool.acquire()
         except OSError as error:
             raise self._no_means(error) from None
+        self._control = self._line.control
         self._loop.add_reader(self._control, self._on_frames)
 
     def _open_pipes(self) -> list[int]:
@@ -204,6 +206,12 @@ class Process:
             for descriptor in stdio:
                 os.close(descriptor)
 
+    def _begin_timeout(self) -> None:
+        """Once the reaper is known to be there, and not only when it says that it started the command: the command
+        may have stopped it before it could."""
+        if self._command.timeout_secs is not None:
+            self._timers.append(self._loop.call_later(self._command.timeout_secs, self._time_out))
+
     def _time_out(self) -> None:
         if self._exit_status is None:
             self._timed_out = True
@@ -224,14 +232,14 @@ class Process:
 
     def _wake_reaper(self) -> None:
         """A command may have stopped its parent, to outlive its time."""
-        if self._reaper_pid is not None:
+        if self._line.pid is not None:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._reaper_pid, signal.SIGCONT)
+                os.kill(self._line.pid, signal.SIGCONT)
 
     def _give_up(self) -> None:
         self._fail(
             f"its processes could not be ended within {OUTER_CLOCK_SECS} s; look for children of pid "
-            f"{self._reaper_pid} that wait for a device or belong to another user"
+            f"{self._line.pid} that wait for a device or belong to another user"
         )
 
     def _on_frames(self) -> None:
@@ -252,9 +260,8 @@ class Process:
 
     def _on_frame(self, what: bytes, value: int) -> None:
         if what == b"r":
-            self._reaper_pid = value
-            if self._command.timeout_secs is not None:
-                self._timers.append(self._loop.call_later(self._command.timeout_secs, self._time_out))
+            self._line.pid = value
+            self._begin_timeout()
         elif what == b"s":
             _settle(self._spawned, value)
         elif what in b"cep":
@@ -304,9 +311,9 @@ class Process:
             self._lines.end()
         self._loop.remove_reader(self._control)
         if reuse:
-            _pool.release(self._control)
+            _pool.release(self._line)
         else:
-            _pool.discard(self._control)
+            _pool.discard(self._line)
 
     def _finished(self) -> Finished:
         code = os.waitstatus_to_exitcode(self._exit_status or 0)

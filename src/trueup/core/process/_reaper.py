@@ -2,7 +2,7 @@
 
 Control messages, from trueup: `R` + length + marshalled (argv, env, cwd) with stdin, stdout and stderr attached; `T`
 asks the command to end; `K` ends its tree. To trueup: one byte and an integer, in the order in which they happen:
-`r` its own pid and `s` started (the command's pid), or `c`/`e` folder or program could not be used (errno), or `p`
+`r` its own pid, once; `s` started (the command's pid), or `c`/`e` folder or program could not be used (errno), or `p`
 there is no /proc in which descendants could be seen; `x` ended (its wait status); `g` nothing is left.
 """
 
@@ -148,6 +148,8 @@ class Reaper:
     def serve(self) -> None:
         """Take commands until trueup closes the socket; then end what still runs."""
         adopt_orphans()
+        # Before any command can stop us, so that trueup knows whom to wake.
+        self.send(FRAME.pack(b"r", os.getpid()))
         deaths = wake_on_child_death()
         poll = select.poll()
         poll.register(self.control, select.POLLIN)
@@ -208,8 +210,6 @@ class Reaper:
                 raise OSError(errno.ENOSYS, "no usable /proc")
             os.chdir(cwd)
             failure = b"e"
-            # Before the command can stop us, so that trueup knows whom to wake.
-            self.send(FRAME.pack(b"r", os.getpid()))
             self.child = os.posix_spawn(
                 argv[0],
                 argv,

@@ -48,16 +48,13 @@ def abandoned(parent: Path) -> list[Path]:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder even if what is in it forbids that: overlay leaves folders without permissions."""
-
-    def open_up_and_retry(function: object, path: str, _error: object) -> None:
-        for each in (Path(path).parent, Path(path)):
-            if not each.is_symlink() and each.is_dir():
-                each.chmod(stat.S_IRWXU)
-        if callable(function):
-            function(path)
-
-    shutil.rmtree(folder, onerror=open_up_and_retry)
+    """Remove a folder even if what is in it forbids that: overlay, and hostile programs, leave closed folders."""
+    for inside, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(inside, name)
+            if not path.is_symlink() and path.stat().st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                path.chmod(stat.S_IRWXU)
+    shutil.rmtree(folder)
 
 
 def _is_unlocked(lock: Path) -> bool:

@@ -46,7 +46,10 @@ class StackPlan(Struct, frozen=True, kw_only=True):
 
 
 def copy_layers(plan: StackPlan, scratch: Scratch) -> None:
-    """Put the layers and the change into the top itself, where they cannot be mounted below it."""
+    """Put the layers and the change into the top itself, once, where they cannot be mounted below it."""
+    done = scratch.folder / "copied"
+    if done.exists():
+        return
     upper = plan.upper or scratch.folder / "upper"
     for layer in reversed(plan.layers):
         shutil.copytree(layer, upper, symlinks=True, dirs_exist_ok=True)
@@ -54,6 +57,7 @@ def copy_layers(plan: StackPlan, scratch: Scratch) -> None:
         apply_change(str(upper), str(change))
     if plan.home is not None:
         shutil.copytree(plan.home, scratch.folder / "home", symlinks=True, dirs_exist_ok=True)
+    done.touch()
 
 
 class Stack:
@@ -109,21 +113,23 @@ class Stack:
         cwd: str = ".",
         env: Mapping[str, str] | None = None,
         network: bool = False,
+        disk_mb: int | None = None,
         **options: Any,
     ) -> Finished:
-        """Run a program inside. Options are those of `Command`."""
+        """Run a program inside. Options are those of `Command`; `disk_mb` narrows the plan's limit."""
+        most_mb = min(disk_mb or self._plan.disk_mb, self._plan.disk_mb)
         folder = str(self._plan.repo / cwd)
         entering = self._backend.enter(self._holder.pid, folder, network=network or self._plan.profile.network)
         variables = {**sandbox_environment(self._environ, self._home), **self._plan.variables, **(env or {})}
         command = Command(argv=(*entering, *argv), env=variables, cwd="/", **options)
         async with Process(command, lines=False) as process:
-            watch = asyncio.create_task(self._watch_disk(process))
+            watch = asyncio.create_task(self._watch_disk(process, most_mb))
             try:
                 finished = await process.wait()
             finally:
                 watch.cancel()
         if watch.done() and not watch.cancelled() and watch.exception() is None:
-            raise InfrastructureError(f"a command wrote more than {self._plan.disk_mb} MB and was ended")
+            raise InfrastructureError(f"a command wrote more than {most_mb} MB and was ended")
         return finished
 
     async def fingerprints(self, paths: Iterable[str]) -> dict[str, Fingerprint]:
@@ -143,14 +149,14 @@ class Stack:
     def _seen_from_outside(self) -> Path:
         return Path(f"/proc/{self._holder.pid}/root{self._plan.repo}")
 
-    async def _watch_disk(self, process: Process) -> None:
+    async def _watch_disk(self, process: Process, most_mb: int) -> None:
         """Return, having stopped the command, once it wrote too much; a busy disk is looked at less often."""
         loop = asyncio.get_running_loop()
         pause = POLL_SECS
         while True:
             await asyncio.sleep(pause)
             started = loop.time()
-            if await asyncio.to_thread(self._scratch.size_bytes) > self._plan.disk_mb << 20:
+            if await asyncio.to_thread(self._scratch.size_bytes) > most_mb << 20:
                 process.stop()
                 return
             pause = max(POLL_SECS, 10 * (loop.time() - started))

@@ -1,0 +1,80 @@
+"""The process runner and the start of the program."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.measure import medians, milliseconds, report
+from trueup.core.process import Command, run
+
+PLAIN = ("sh", "-c", "true")
+
+
+async def runner_overhead() -> bool:
+    """One command through the runner against `subprocess.run`."""
+
+    async def plain() -> None:
+        subprocess.run(PLAIN, check=True, capture_output=True)
+
+    async def ours() -> None:
+        await run(Command(argv=PLAIN))
+
+    await ours()
+    reference, measured = await medians(200, plain, ours)
+    added = measured - reference
+    told = f"+{milliseconds(added)} ({measured / reference:.2f} x {milliseconds(reference)})"
+    return report("runner over plain sh -c true", told, "+1 ms", added <= 0.001)
+
+
+async def memory_of_a_gigabyte() -> bool:
+    """Peak memory while a command prints a gigabyte, against one that prints a byte."""
+    script = (
+        "import asyncio; from pathlib import Path; from trueup.core.process import Command, run\n"
+        "asyncio.run(run(Command(shell='head -c 1000000000 /dev/zero')))\n"
+        "print(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0])"
+    )
+    bare = await run(Command(argv=(sys.executable, "-c", script.replace("1000000000", "1"))))
+    full = await run(Command(argv=(sys.executable, "-c", script)))
+    base_mb, peak_mb = (int(each.stdout.text) / 1000 for each in (bare, full))
+    told = f"+{peak_mb - base_mb:.1f} MB (peak {peak_mb:.1f} MB against {base_mb:.1f} for 1 byte)"
+    return report("memory for 1 GB of output", told, "30 MB", peak_mb < 30)
+
+
+async def loop_lag() -> bool:
+    """How late a 1 ms timer fires while 200 children start, print and end."""
+    lags: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            started = time.perf_counter()
+            await asyncio.sleep(0.001)
+            lags.append(time.perf_counter() - started - 0.001)
+
+    watcher = asyncio.create_task(watch())
+    await asyncio.gather(*(run(Command(shell="for i in $(seq 20); do echo $i; sleep 0.1; done")) for _ in range(200)))
+    watcher.cancel()
+    p99 = statistics.quantiles(lags, n=100)[-1]
+    return report("loop lag, 200 children, p99", milliseconds(p99), "50 ms", p99 < 0.050)
+
+
+async def help_start() -> bool:
+    """`trueup --help` against an interpreter that does nothing."""
+    trueup = str(Path(sys.executable).with_name("trueup"))
+
+    async def bare() -> None:
+        await run(Command(argv=(sys.executable, "-c", "pass")))
+
+    async def with_help() -> None:
+        await run(Command(argv=(trueup, "--help")))
+
+    reference, measured = await medians(15, bare, with_help)
+    told = f"{measured / reference:.1f} x a bare interpreter ({milliseconds(reference)})"
+    return report("trueup --help", told, "8 x", measured < 8 * reference)
+
+
+BENCHES = (runner_overhead, memory_of_a_gigabyte, loop_lag, help_start)

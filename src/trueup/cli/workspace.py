@@ -1,0 +1,49 @@
+"""`trueup workspace`"""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from trueup.workspace import KeptWorkspace, cache_folder, clean_workspaces, list_workspaces
+
+from ._shared import json_option, reports_errors, show
+
+
+@click.group()
+def command() -> None:
+    """Checkouts in which agents work."""
+
+
+@command.command("list")
+@json_option
+@reports_errors
+def list_command(as_json: bool) -> None:
+    """List workspaces, and which were left behind by a trueup that is gone.
+
+    \b
+    Example:
+      trueup workspace list
+    """
+    _show(list_workspaces(cache_folder() / "repositories"), "no workspaces", as_json=as_json)
+
+
+@command.command("clean")
+@json_option
+@reports_errors
+def clean_command(as_json: bool) -> None:
+    """Remove workspaces whose owner is proven to be gone. One that somebody works in stays.
+
+    \b
+    Example:
+      trueup workspace clean
+    """
+    _show(clean_workspaces(cache_folder() / "repositories"), "nothing to remove", as_json=as_json)
+
+
+def _show(kept: list[KeptWorkspace], nothing: str, *, as_json: bool) -> None:
+    lines = [
+        f"{each.path.name}  {'abandoned' if each.abandoned else 'in use':<9}  {each.repository}  base {each.base[:12]}"
+        for each in kept
+    ]
+    show(msgspec.to_builtins(kept, enc_hook=str), "\n".join(lines) or nothing, as_json=as_json)
