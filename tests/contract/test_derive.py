@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trueup.contract import derive
-from trueup.contract._derive import contract_prompt, json_objects
+from trueup.contract._derive import MOST_CANDIDATES, MOST_CHARACTERS, contract_prompt, json_objects
 from trueup.core.errors import GenerationError, Kind
 from trueup.core.protocols import Reply
 from trueup.core.usage import Usage
@@ -146,6 +146,20 @@ def test_hostile_nesting_is_survived():
     assert list(json_objects("{" * 5000)) == []
     assert list(json_objects('{"a":' * 5000)) == []
     assert list(json_objects("[" * 100_000 + '{"a": 1}')) == [{"a": 1}]
+
+
+def test_a_text_full_of_beginnings_is_searched_only_so_far():
+    assert list(json_objects('{"' * (MOST_CANDIDATES - 1) + ' {"a": 1}')) == [{"a": 1}]
+    assert list(json_objects('{"' * MOST_CANDIDATES + ' {"a": 1}')) == []
+
+
+def test_braces_that_begin_no_object_do_not_count():
+    assert list(json_objects("{ x }" * MOST_CANDIDATES + '{"a": 1}')) == [{"a": 1}]
+
+
+def test_a_text_beyond_all_measure_is_searched_only_so_far():
+    assert list(json_objects("x" * (MOST_CHARACTERS - 8) + '{"a": 1}')) == [{"a": 1}]
+    assert list(json_objects("x" * (MOST_CHARACTERS - 7) + '{"a": 1}')) == []
 
 
 @given(

@@ -99,6 +99,16 @@ async def test_a_command_killed_by_a_signal_says_so(results):
     assert (result.exit_code, result.reason) == (None, "killed by SIGSEGV")
 
 
+async def test_a_signal_without_a_name_is_told_by_its_number(results):
+    (result,) = await results(Check(name="a", command="kill -40 $$"))
+    assert (result.exit_code, result.reason) == (None, "killed by signal 40")
+
+
+async def test_a_time_beyond_all_measure_is_a_result_too(results):
+    (result,) = await results(Check(name="a", command="true", timeout_secs=10**400))
+    assert result.passed
+
+
 async def test_a_command_that_cannot_run_has_no_exit_code(results):
     (result,) = await results(Check(name="a", command="true", cwd="nowhere"))
     assert result.exit_code is None
@@ -161,6 +171,13 @@ async def test_parallel_checks_run_side_by_side_and_report_in_order(results):
     found = await results(*checks, jobs=6)
     assert [result.name for result in found] == ["0", "1", "2", "3", "4", "5"]
     assert time.monotonic() - started < sum(1 - n / 10 for n in range(6))
+
+
+async def test_without_jobs_even_independent_checks_never_overlap(tmp_path):
+    line = "mkdir busy && sleep 0.1 && rmdir busy"
+    contract = Contract(description="d", checks=[Check(name=str(n), command=line, parallel=True) for n in range(3)])
+    found = await evaluate(contract, FolderShell(tmp_path), EventLog())
+    assert all(result.passed for result in found)
 
 
 async def test_checks_that_do_not_say_they_are_independent_never_overlap(results):

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueup.contract import Check, Contract, dump_contract, load_contract, parse_contract
+from trueup.contract import Check, CheckResult, Contract, dump_contract, load_contract, parse_contract
 from trueup.core.errors import InputError
 
 
@@ -61,7 +61,7 @@ checks = st.builds(
     command=texts,
     expect_exit_zero=st.booleans(),
     output_contains=st.none() | texts,
-    timeout_secs=st.integers(1, 10**6),
+    timeout_secs=st.integers(1, 604_800),
     env=st.dictionaries(texts, texts, max_size=2),
 )
 
@@ -97,6 +97,10 @@ def test_a_null_text_is_an_absent_one():
             "description: d\nchecks:\n- {name: a, command: b, timeout_secs: 0}\n",
             "c.yaml:3:39: expected 'int' >= 1 in checks[0].timeout_secs ('a')",
         ),
+        (
+            f"description: d\nchecks:\n- {{name: a, command: b, timeout_secs: {10**400}}}\n",
+            "c.yaml:3:39: expected 'int' <= 604800 in checks[0].timeout_secs ('a')",
+        ),
         ("just text\n", "c.yaml:1:1: a contract is a mapping with 'description' and 'checks'"),
     ],
 )
@@ -112,6 +116,11 @@ def test_a_file_that_a_person_wrote_is_read_strictly(tmp_path, monkeypatch, text
 def test_unknown_keys_of_a_program_are_tolerated():
     data = {"description": "d", "checks": [{"name": "a", "command": "b", "confidence": 0.9}], "model": "m"}
     assert msgspec.convert(data, Contract).checks[0].name == "a"
+
+
+def test_a_command_that_could_not_run_has_a_null_for_its_exit_code_on_the_wire():
+    result = CheckResult(name="a", passed=False, exit_code=None, output_tail="", duration_ms=1)
+    assert json.loads(msgspec.json.encode(result))["exit_code"] is None
 
 
 def test_rendering_shows_what_each_check_expects():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import tempfile
@@ -12,29 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueup.contract._offline import OfflineDerivation, derive_offline
+from projects import checks, commands, scripts, write
+from trueup.contract._offline import derive_offline
 from trueup.contract._problems import problems_of
 from trueup.core.errors import InputError
-
-
-def write(root: Path, files: dict[str, str]) -> Path:
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content)
-    return root
-
-
-def commands(derived: OfflineDerivation) -> list[str]:
-    return [check.command for check in derived.contract.checks]
-
-
-def checks(derived: OfflineDerivation) -> dict[str, tuple[str, str]]:
-    return {check.name: (check.cwd, check.command) for check in derived.contract.checks}
-
-
-def scripts(**named: str) -> str:
-    return json.dumps({"scripts": named, "devDependencies": {"eslint": "9"}})
-
 
 # What a contract says
 
@@ -248,6 +228,12 @@ def test_links_that_go_in_circles_are_nothing(tmp_path):
     (tmp_path / "again").symlink_to(tmp_path)
     with pytest.raises(InputError):
         derive_offline(tmp_path)
+
+
+def test_a_link_to_itself_hides_no_package(tmp_path):
+    write(tmp_path, {"api/go.mod": "module x\n"})
+    (tmp_path / "loop").symlink_to("loop")
+    assert commands(derive_offline(tmp_path))[-1:] == ["go test ./..."]
 
 
 def test_a_named_pipe_is_not_opened(tmp_path):

@@ -48,21 +48,35 @@ def test_indices_count_from_zero():
     assert problems(Check(name=" ", command="x"))[0].startswith("check #0 ")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "cargo --version",
-        "cargo -V",
-        "rustc --version",
-        "node -v",
-        "npm --help",
-        "python3 -h",
-        "go version",
-        "  make   --help ",
-    ],
-)
-def test_asking_a_tool_for_its_version_is_no_check(command):
-    assert "toolchain-only no-op" in problems(Check(name="a", command=command))[0]
+TOOLS = (
+    "cargo rustc rustup node npm npx yarn pnpm python python3 pip pip3 go java javac ruby gem dotnet deno bun tsc gcc "
+    "clang make cmake"
+).split()
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V", "-v", "--help", "-h", "version"])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_asking_a_tool_for_its_version_is_no_check(tool, flag):
+    assert "toolchain-only no-op" in problems(Check(name="a", command=f" {tool}  {flag} "))[0]
+
+
+@pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\nb", "a\tb", "a\n", "\x9b", "\u202eb"])
+def test_a_name_that_acts_on_a_terminal_is_a_problem(name):
+    assert problems(Check(name=name, command="x")) == [f"check #0 has control characters in its name {name!r}"]
+
+
+def test_half_of_a_character_is_a_problem():
+    assert problems(Check(name="a", command="echo \ud800")) == [
+        "contract has half of a surrogate pair in it, which is no character"
+    ]
+
+
+def test_a_command_that_no_shell_can_be_given_is_a_problem_and_not_taken_apart():
+    long = "x" * (1 << 20)
+    assert problems(Check(name="a", command=long)) == [
+        "check 'a' has a command of 1048576 characters; put it in a script"
+    ]
+    assert weaknesses(long) == ["check 'c0' cannot be parsed as a shell command (too long)"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,18 @@ def test_a_missing_key_is_placed_at_its_object():
         ("wheels: [\n", "cart.yaml", "cart.yaml:2:1: not valid YAML"),
         ("wheels:\n\t- x", "cart.yaml", "cart.yaml:2:1: not valid YAML"),
         ('{"wheels": [}', "cart.json", "cart.json:1:13: not valid JSON"),
-        ('{"wheels": [], "wheels": []}', "cart.json", "'wheels' appears twice"),
+        ('{"wheels": [],\n"wheels": []}', "cart.json", "cart.json:2:1: key 'wheels' appears twice"),
+        ('{"<<": [], "<<": []}', "cart.json", "cart.json: key '<<' appears twice in one object"),
+        ('{"wheels": ' + "1" * 5000 + "}", "cart.json", "cart.json: not valid JSON: a number has too many digits"),
+        ("wheels: " + "1" * 5000, "cart.yaml", f"cart.yaml:1:9: not valid YAML: '{'1' * 40}' cannot be read as int"),
+        ('wheels: !!int ""', "cart.yaml", "cart.yaml:1:9: not valid YAML: '' cannot be read as int"),
+        ('wheels: !!float ""', "cart.yaml", "cart.yaml:1:9: not valid YAML: '' cannot be read as float"),
+        ("wheels: !!bool x", "cart.yaml", "cart.yaml:1:9: not valid YAML: 'x' cannot be read as bool"),
+        ("wheels: !!timestamp foo", "cart.yaml", "cart.yaml:1:9: not valid YAML: 'foo' cannot be read as timestamp"),
+        ("wheels: 2026-99-01", "cart.yaml", "cart.yaml:1:9: not valid YAML: '2026-99-01' cannot be read as timestamp"),
+        ('{"wheels":\n["\\ud800"]}', "cart.json", "cart.json:2:2: half of a surrogate pair"),
+        ('wheels: ["\\ud800"]', "cart.yaml", "cart.yaml:1:10: half of a surrogate pair"),
+        ('{"\\udfff": 1}', "cart.json", "half of a surrogate pair"),
         ("wheels: []\nwheels: []", "cart.yaml", "cart.yaml:2:1: key 'wheels' appears twice"),
         (b"wheels: \xff", "cart.yaml", "cart.yaml:1: not UTF-8 text (byte 0xff)"),
         ("", "cart.yaml", "expected 'object', got 'null'"),
@@ -96,6 +108,21 @@ def test_a_missing_file_and_a_folder_are_told_apart(tmp_path):
         Document.read(tmp_path / "none.yaml")
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
         Document.read(tmp_path)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "cart.yaml")
+    with pytest.raises(InputError, match="cart.yaml: is not a regular file; a pipe can be read as stdin"):
+        Document.read(tmp_path / "cart.yaml")
+
+
+def test_a_whole_character_in_two_escapes_is_one():
+    assert decode('{"wheels": [{"name": "\\ud83d\\ude42"}]}', "cart.json").wheels[0].name == "🙂"
+
+
+def test_of_many_unknown_keys_the_first_are_told_and_the_others_counted():
+    told = complaint("wheels: []\n" + "".join(f"key{n}: 1\n" for n in range(20_000))).splitlines()
+    assert (len(told), told[-1]) == (21, "cart.yaml: 19980 more unknown keys")
 
 
 @given(st.binary(max_size=200), st.sampled_from(["cart.yaml", "cart.json"]))

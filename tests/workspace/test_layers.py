@@ -218,6 +218,7 @@ async def test_reuse_copies_the_users_folder_and_sees_when_it_changes(place, use
     user.write(".gitignore", ".venv/\n")
     user.commit()
     user.write(".venv/lib/package.py", "one")
+    os.mkfifo(user.root / ".venv" / "pipe")
     built = await (await place()).setup(reuse=(".venv",))
     user.write(".venv/lib/package.py", "changed")
     here = await place()

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import sys
+import traceback
+from contextlib import suppress
 from importlib import import_module
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from trueup import __version__
+from trueup.core.errors import InfrastructureError, InputError, Kind, TrueupError
+from trueup.core.text import visible
 
 EXIT_NO = 1
 EXIT_BAD_INPUT = 2
@@ -21,6 +30,7 @@ COMMANDS = {
     "hook": "trueup as a hook of an interactive agent.",
     "trust": "Agree to what this repository's trueup.yaml asks for.",
     "doctor": "What works on this machine, and how to mend what does not.",
+    "workspace": "Checkouts in which agents work: list, clean.",
     "cache": "What trueup keeps to be quick: list, clean.",
     "config": "Settings, and where each one came from.",
     "schema": "JSON Schemas of what trueup reads.",
@@ -61,26 +71,135 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    sys.exit(_run())
+    sys.exit(run(cli))
 
 
-def _run() -> int:
+def run(command: click.Command) -> int:
+    """Run a command to its exit code. Whatever goes wrong on the way is told here, once."""
+    as_json = "--json" in takewhile(lambda word: word != "--", sys.argv[1:])
     try:
+        _mend_streams(as_json=as_json)
         # What a command returns is nothing; what click returns is the code of its Exit.
-        exit_code = cli.main(standalone_mode=False)
-        sys.stdout.flush()
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        return EXIT_INTERRUPTED
+        return command.main(standalone_mode=False) or 0
+    # Nobody is above us who could do more about a mistake than show a traceback to a person.
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
+        return _report(error, as_json=as_json)
+    finally:
+        _let_go_of_stdout()
+
+
+def tell(text: str) -> None:
+    """Say something to people beside the result."""
+    click.echo(visible(text), err=True)
+
+
+class Failure(NamedTuple):
+    """What went wrong: a sentence for people, a kind for programs, an exit code for both."""
+
+    message: str
+    kind: str
+    exit_code: int
+
+
+def _report(error: BaseException, *, as_json: bool) -> int:
+    failure = _explain(error)
+    # A stream that is broken itself takes no message; the exit code is left.
+    with suppress(OSError):
+        if _is_unforeseen(error) and os.environ.get("TRUEUP_DEBUG") == "1":
+            tell("".join(traceback.format_exception(error)))
+        if not (as_json and _print_json(failure)):
+            _tell_people(error, failure)
+    return failure.exit_code
+
+
+def _explain(error: BaseException) -> Failure:
+    match error:
+        case InputError():
+            return Failure(str(error), error.kind, EXIT_BAD_INPUT)
+        case TrueupError():
+            return Failure(str(error), error.kind, EXIT_NO)
+        case click.ClickException():
+            return Failure(error.format_message(), Kind.INPUT, error.exit_code)
+        case click.Abort() | KeyboardInterrupt():
+            return Failure("interrupted", "interrupted", EXIT_INTERRUPTED)
+        case OSError():
+            return Failure(_describe(error), Kind.INFRASTRUCTURE, EXIT_NO)
+    said = " ".join(f"{type(error).__name__}: {error}".split())
+    advice = "this is a mistake in trueup, please report it; TRUEUP_DEBUG=1 shows where it happened"
+    return Failure(f"{said} ({advice})", Kind.OTHER, EXIT_NO)
+
+
+def _is_unforeseen(error: BaseException) -> bool:
+    return not isinstance(error, TrueupError | click.ClickException | click.Abort | KeyboardInterrupt)
+
+
+def _describe(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError) and _working_folder_is_gone():
+        return "the working folder is gone; change to one that is there"
+    reason = error.strerror or str(error)
+    return f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason
+
+
+def _working_folder_is_gone() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def _print_json(failure: Failure) -> bool:
+    """Whether stdout took it."""
+    if sys.stdout is None:
+        return False
+    try:
+        click.echo(json.dumps({"error": failure.message, "kind": failure.kind}, ensure_ascii=False))
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain about it at its own end.
+        # Whoever read our output has seen enough.
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _tell_people(error: BaseException, failure: Failure) -> None:
+    if isinstance(error, click.UsageError):
+        tell(_with_usage(error))
+    elif failure.exit_code == EXIT_INTERRUPTED:
+        tell(failure.message)
+    else:
+        tell(f"error: {failure.message}")
+
+
+def _with_usage(error: click.UsageError) -> str:
+    shown = io.StringIO()
+    if error.ctx is not None:
+        # Otherwise click drops the escape sequences that `tell` makes visible.
+        error.ctx.color = True
+    error.show(shown)
+    return shown.getvalue().rstrip("\n")
+
+
+def _mend_streams(*, as_json: bool) -> None:
+    """Make sure that the standard streams are there, and that stdout takes any text."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Left closed, it would lend its number to the next file that is opened, and our output would go there.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    if sys.stdout is None:
+        raise InfrastructureError("stdout is closed, so nothing can be printed; to see nothing, send it to /dev/null")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # JSON is UTF-8 in every locale, and has the same escapes for what no encoding can carry.
+        sys.stdout.reconfigure(encoding="utf-8" if as_json else None, errors="backslashreplace")
+
+
+def _let_go_of_stdout() -> None:
+    """Python must not complain at its own end of what could not be written and was told already."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_NO
-    except OSError as error:
-        click.echo(f"error: {error.strerror or error}", err=True)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_NO
-    return exit_code or 0

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+import msgspec
 
 from trueup.coder import CheckVerdict, Severity, Verdict
+from trueup.core.text import visible
 
 TAIL_LINES = 12
+
+
+def verdict_data(verdict: Verdict) -> Any:
+    """For programs: plain data in which every text can be written out, names of files that are no text included."""
+    return _writable(msgspec.to_builtins(verdict))
 
 
 def verdict_text(verdict: Verdict, width: int) -> str:
@@ -17,14 +26,14 @@ def verdict_text(verdict: Verdict, width: int) -> str:
     lines += [""]
     for check in verdict.checks:
         lines += _tail_of(check)
-    lines += [f"{finding.severity.value}: {finding.message}" for finding in verdict.findings]
+    lines += [f"{finding.severity.value}: {_indented(finding.message)}" for finding in verdict.findings]
     lines += [f"not shown: {each}" for each in verdict.not_shown]
     lines += [
         "",
         f"{verdict.outcome.value.upper()}  base {verdict.base[:12]}  tree {verdict.tree[:12]}  sandbox {verdict.sandbox}",
     ]
-    lines += [f"  because {reason}" for reason in verdict.reasons]
-    return "\n".join(line[: max(width, 400)] for line in lines)
+    lines += [f"  because {_indented(reason)}" for reason in verdict.reasons]
+    return _written("\n".join(visible(line)[: max(width, 400)] for part in lines for line in part.split("\n")))
 
 
 def verdict_markdown(verdict: Verdict) -> str:
@@ -42,27 +51,28 @@ def verdict_markdown(verdict: Verdict) -> str:
         "",
         f"base `{verdict.base}` · tree `{verdict.tree}` · contract `{verdict.contract_digest[:16]}` · sandbox {verdict.sandbox}",
     ]
-    return "\n".join(lines) + "\n"
+    return _written("\n".join(lines) + "\n")
 
 
 def verdict_annotations(verdict: Verdict) -> Iterator[str]:
     """Workflow commands that put findings beside the lines of a change."""
     for reason in verdict.reasons:
-        yield f"::error title=trueup::{_one_line(reason)}"
+        yield f"::error title=trueup::{_command_text(reason)}"
     for finding in verdict.findings:
         level = {Severity.GATE: "error", Severity.FLAG: "warning", Severity.INFO: "notice"}[finding.severity]
-        where = f" file={_one_line(finding.path)}," if finding.path else " "
-        yield f"::{level}{where}title=trueup {finding.kind}::{_one_line(finding.message)}"
+        where = f" file={_command_property(finding.path)}," if finding.path else " "
+        yield f"::{level}{where}title=trueup {finding.kind}::{_command_text(finding.message)}"
 
 
-def _row(check: CheckVerdict) -> tuple[str, str, str, str]:
+def _row(check: CheckVerdict) -> tuple[str, ...]:
     result = check.result or check.baseline
     shown = "green" if result.passed else f"red: {result.reason}"
     if check.result is None:
         shown = f"not judged: {check.baseline.reason or 'green on the base'}"
     elif check.as_it_is is not None and not check.as_it_is.passed:
         shown += f" (with its own tests red: {check.as_it_is.reason})"
-    return check.name, check.check_class.value, shown, f"{result.duration_ms / 1000:.1f} s"
+    cells = (check.name, check.check_class.value, shown, f"{result.duration_ms / 1000:.1f} s")
+    return tuple(visible(" ".join(cell.split())) for cell in cells)
 
 
 def _tail_of(check: CheckVerdict) -> list[str]:
@@ -73,9 +83,36 @@ def _tail_of(check: CheckVerdict) -> list[str]:
     return [f"{check.name}:", *(f"  | {line}" for line in red.output_tail.rstrip().splitlines()[-TAIL_LINES:]), ""]
 
 
+def _indented(text: str) -> str:
+    """So that no line of what others wrote begins where ours do."""
+    return text.replace("\n", "\n  | ")
+
+
 def _escape(text: str) -> str:
-    return _one_line(text).replace("|", "\\|").replace("<", "&lt;")
+    text = visible(" ".join(text.split()))
+    for special in "\\|`*_[]":
+        text = text.replace(special, f"\\{special}")
+    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def _one_line(text: str) -> str:
-    return text.replace("\r", " ").replace("\n", " ").replace("%", "%25")
+def _command_text(text: str) -> str:
+    return _written(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _command_property(text: str) -> str:
+    return _command_text(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _written(text: str) -> str:
+    """A text without halves of characters, which stand for bytes of file names that are no text."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _writable(value: Any) -> Any:
+    if isinstance(value, str):
+        return _written(value)
+    if isinstance(value, list):
+        return [_writable(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _writable(each) for key, each in value.items()}
+    return value

@@ -5,46 +5,37 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sys
 from collections.abc import Callable, Coroutine
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from trueup.core.errors import InputError, TrueupError
+from trueup.core.documents import MOST_BYTES
+from trueup.core.errors import InputError
+from trueup.core.text import visible
 
-from ._main import EXIT_BAD_INPUT, EXIT_NO
-
-P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
 def show(data: Any, text: str, *, as_json: bool) -> None:
-    """Print a result, for programs or for people."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False) if as_json else text.rstrip("\n"))
+    """Print a result: exactly for programs, without what could act on a terminal for people."""
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False) if as_json else visible(text.rstrip("\n")))
 
 
-def reports_errors(function: Callable[P, T]) -> Callable[P, T]:
-    """Turn trueup's errors into one message and an exit code: 2 for what the user wrote, 1 for the rest."""
-
-    @wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return function(*args, **kwargs)
-        except TrueupError as error:
-            _show_error(error)
-            raise click.exceptions.Exit(EXIT_BAD_INPUT if isinstance(error, InputError) else EXIT_NO) from None
-
-    return wrapped
+def read_stdin() -> bytes:
+    """What was piped in: all of it, or as much as tells that it is too large."""
+    if sys.stdin is None:
+        raise InputError("stdin is closed, so nothing can be read from it; name a file")
+    return sys.stdin.buffer.read(MOST_BYTES + 1)
 
 
-def _show_error(error: TrueupError) -> None:
-    if click.get_current_context().params.get("as_json"):
-        click.echo(json.dumps({"error": str(error), "kind": error.kind.value}, ensure_ascii=False))
-    else:
-        click.echo(f"error: {error}", err=True)
+def reports_errors(function: F) -> F:
+    """A command as it is: whatever it raises is told by `_main.run`."""
+    return function
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

@@ -15,8 +15,8 @@ from trueup.coder import CheckRequest, Outcome, Verdict, check_change
 from trueup.contract import CheckCompleted, CheckStarted
 from trueup.core.protocols import Event
 
-from ._main import EXIT_NO
-from ._report import verdict_annotations, verdict_markdown, verdict_text
+from ._main import EXIT_NO, tell
+from ._report import verdict_annotations, verdict_data, verdict_markdown, verdict_text
 from ._shared import json_option, reports_errors, run_async, show
 
 
@@ -85,7 +85,7 @@ def command(
         sandboxed=sandbox == "auto",
     )
     verdict = run_async(check_change(request, Progress(quiet=as_json)))
-    show(msgspec.to_builtins(verdict), verdict_text(verdict, width=_width()), as_json=as_json)
+    show(verdict_data(verdict), verdict_text(verdict, width=_width()), as_json=as_json)
     _tell_ci(verdict)
     if verdict.outcome is not Outcome.VERIFIED:
         raise click.exceptions.Exit(EXIT_NO)
@@ -102,18 +102,15 @@ class Progress:
         if self._quiet:
             return
         elapsed = f"{time.monotonic() - self._started:6.1f} s"
-        match event:
-            case CheckStarted(name=name):
-                click.echo(f"{elapsed}  {name} …", err=True)
-            case CheckCompleted(result=result):
-                click.echo(
-                    f"{elapsed}  {result.name}: {'green' if result.passed else f'red ({result.reason})'}", err=True
-                )
-            case _:
-                click.echo(f"{elapsed}  {_sentence(event)}", err=True)
+        tell(f"{elapsed}  {_sentence(event)}")
 
 
 def _sentence(event: Event) -> str:
+    match event:
+        case CheckStarted(name=name):
+            return f"{name} …"
+        case CheckCompleted(result=result):
+            return f"{result.name}: {'green' if result.passed else f'red ({result.reason})'}"
     said: dict[str, Any] = msgspec.to_builtins(event)
     return str(said.get("text", said["kind"].replace("_", " ")))
 
@@ -121,8 +118,12 @@ def _sentence(event: Event) -> str:
 def _tell_ci(verdict: Verdict) -> None:
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(verdict_markdown(verdict))
+        try:
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(verdict_markdown(verdict))
+        except OSError as error:
+            # The verdict stands, whether or not its summary could be put there.
+            tell(f"note: no summary was written to {summary}: {error.strerror}")
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in verdict_annotations(verdict):
             click.echo(line, err=True)

@@ -7,7 +7,8 @@ import msgspec
 
 from trueup.core.settings import Resolved, resolve
 
-from ._shared import json_option, reports_errors, show
+from ._main import tell
+from ._shared import json_option, show
 
 
 @click.group()
@@ -17,7 +18,6 @@ def command() -> None:
 
 @command.command("show")
 @json_option
-@reports_errors
 def show_settings(as_json: bool) -> None:
     """Show every setting in force and its origin.
 
@@ -31,7 +31,7 @@ def show_settings(as_json: bool) -> None:
     show(_as_data(resolved), _as_text(resolved), as_json=as_json)
     if not as_json:
         for note in resolved.notes:
-            click.echo(f"note: {note}", err=True)
+            tell(f"note: {note}")
 
 
 def _as_data(resolved: Resolved) -> dict[str, object]:

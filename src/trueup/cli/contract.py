@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sized
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from trueup.core.settings import resolve
 from trueup.model import CommandModel
 
 from ._main import EXIT_NO
-from ._shared import json_option, reports_errors, run_async, show
+from ._shared import json_option, read_stdin, run_async, show
 
 REPO = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -43,7 +43,6 @@ def command() -> None:
 @click.option("--repo", type=REPO, default=".", help="The repository; default: the working folder.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the contract to a .json or .yaml file.")
 @json_option
-@reports_errors
 def derive_command(
     intent: str,
     offline: bool,
@@ -108,7 +107,6 @@ def _derived_text(contract: Contract, extra: dict[str, Any], output: Path | None
 @command.command("validate")
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
-@reports_errors
 def validate_command(file: Path, as_json: bool) -> None:
     """Say whether FILE (or - for stdin) is a usable contract: exit 0, or 1 with every problem.
 
@@ -119,7 +117,8 @@ def validate_command(file: Path, as_json: bool) -> None:
     contract = _read(file)
     problems, weaknesses = contract.validate(), contract.weaknesses()
     lines = [f"problem: {problem}" for problem in problems] + [f"weak: {weakness}" for weakness in weaknesses]
-    lines.append(f"{file}: {len(problems)} problems" if problems else f"{file}: valid, {_count(contract)}")
+    summary = _count(problems, "problem") if problems else f"valid, {_count(contract.checks, 'check')}"
+    lines.append(f"{file}: {summary}")
     data = {"valid": not problems, "problems": problems, "weaknesses": weaknesses}
     show(data, "\n".join(lines), as_json=as_json)
     if problems:
@@ -129,7 +128,6 @@ def validate_command(file: Path, as_json: bool) -> None:
 @command.command("show")
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
-@reports_errors
 def show_command(file: Path, as_json: bool) -> None:
     """Show the contract in FILE (or - for stdin) as a person or a prompt reads it.
 
@@ -143,9 +141,9 @@ def show_command(file: Path, as_json: bool) -> None:
 
 def _read(file: Path) -> Contract:
     if str(file) == "-":
-        return parse_contract(sys.stdin.buffer.read(), "stdin")
+        return parse_contract(read_stdin(), "stdin")
     return load_contract(file)
 
 
-def _count(contract: Contract) -> str:
-    return "1 check" if len(contract.checks) == 1 else f"{len(contract.checks)} checks"
+def _count(things: Sized, name: str) -> str:
+    return f"1 {name}" if len(things) == 1 else f"{len(things)} {name}s"

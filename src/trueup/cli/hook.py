@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ import click
 import msgspec
 
 from trueup.coder import CheckRequest, Outcome, Verdict, check_change
-from trueup.core.errors import InputError
+from trueup.core.errors import InputError, Kind, TrueupError
 from trueup.core.files import write_whole
 
-from ._shared import json_option, reports_errors, run_async, show
+from ._shared import json_option, read_stdin, reports_errors, run_async, show
 from .check import Progress
 
 
@@ -52,15 +51,25 @@ def stop(contract_file: Path | None, base: str | None, guards_only: bool) -> Non
       echo '{"cwd": "."}' | trueup hook stop --guards-only
     """
     try:
-        told = msgspec.json.decode(sys.stdin.buffer.read() or b"{}", type=StopInput)
-    except msgspec.MsgspecError as error:
-        raise InputError(f"stdin is not what a Stop hook is given: {error}") from None
+        told = msgspec.json.decode(read_stdin() or b"{}", type=StopInput)
+    except (InputError, msgspec.MsgspecError) as error:
+        # Not exit 2, by which a hook sends the agent back: whether it was sent back before is not known here.
+        raise TrueupError(f"stdin is not what a Stop hook is given: {error}", kind=Kind.PROTOCOL) from None
     if told.stop_hook_active:
         return
     request = CheckRequest(folder=Path(told.cwd), contract_file=contract_file, base=base, guards_only=guards_only)
-    verdict = run_async(check_change(request, Progress(quiet=True)))
-    if verdict.outcome is not Outcome.VERIFIED:
-        click.echo(json.dumps({"decision": "block", "reason": _advice(verdict)}, ensure_ascii=False))
+    objection = _objection(request)
+    if objection:
+        click.echo(json.dumps({"decision": "block", "reason": objection}))
+
+
+def _objection(request: CheckRequest) -> str | None:
+    try:
+        verdict = run_async(check_change(request, Progress(quiet=True)))
+    except TrueupError as error:
+        # Said once, and not passed over: an agent must not get away by making the check impossible.
+        return f"trueup could not check this; tell the user if it is not for you to mend: {error}"
+    return None if verdict.outcome is Outcome.VERIFIED else _advice(verdict)
 
 
 def _advice(verdict: Verdict) -> str:
@@ -92,16 +101,31 @@ def install(agent: str, repo: Path, guards_only: bool, as_json: bool) -> None:
     file = repo / ".claude" / "settings.json"
     settings = _read_settings(file)
     line = shlex.join(["trueup", "hook", "stop", *(["--guards-only"] if guards_only else [])])
-    stops = settings.setdefault("hooks", {}).setdefault("Stop", [])
-    present = any(
-        hook.get("command", "").startswith("trueup hook stop") for entry in stops for hook in entry.get("hooks", [])
-    )
+    stops = _stop_hooks(settings, file)
+    present = any(_is_ours(hook) for entry in stops for hook in _hooks_of(entry))
     if not present:
         stops.append({"hooks": [{"type": "command", "command": line, "timeout": 900}]})
         file.parent.mkdir(exist_ok=True)
         write_whole(file, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     said = f"{file}: {'was there already' if present else f'`{line}` runs when {agent} wants to stop'}"
     show({"file": str(file), "installed": not present}, said, as_json=as_json)
+
+
+def _stop_hooks(settings: dict[str, Any], file: Path) -> list[Any]:
+    hooks = settings.setdefault("hooks", {})
+    stops = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
+    if not isinstance(stops, list):
+        raise InputError(f"{file}: `hooks` is not what Claude Code writes there, so nothing was changed")
+    return stops
+
+
+def _hooks_of(entry: Any) -> list[Any]:
+    hooks = entry.get("hooks") if isinstance(entry, dict) else None
+    return hooks if isinstance(hooks, list) else []
+
+
+def _is_ours(hook: Any) -> bool:
+    return isinstance(hook, dict) and str(hook.get("command", "")).startswith("trueup hook stop")
 
 
 def _read_settings(file: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -29,7 +30,7 @@ def command(repo: Path, as_json: bool) -> None:
       trueup init && git add trueup.yaml
     """
     target = repo / PROJECT_FILE
-    if target.exists():
+    if os.path.lexists(target):
         raise InputError(f"{target} is already there and stays as it is; edit it, or remove it first")
     derivation = derive_offline(repo)
     text = project_text(derivation)
@@ -57,4 +58,5 @@ def project_text(derivation: OfflineDerivation) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split("\n"))
+    """YAML ends a comment at more characters than a new line, and takes some for no text at all."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

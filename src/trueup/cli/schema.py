@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import click
@@ -32,4 +33,6 @@ def contract_json_schema() -> dict[str, object]:
     schema = msgspec.json.schema(Contract)
     for definition in schema["$defs"].values():
         definition["additionalProperties"] = False
+        # Before Python 3.13, a docstring keeps the indentation of its source.
+        definition["description"] = inspect.cleandoc(definition["description"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "trueup outcome contract", **schema}

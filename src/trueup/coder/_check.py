@@ -14,7 +14,7 @@ from trueup.core.settings import PROJECT_FILE
 from trueup.core.trust import is_trusted
 from trueup.workspace import NO_SANDBOX, Backend, Layers, Mirror, Repository, find_backend, store_of
 
-from ._verdict import CheckVerdict, Finding, Outcome, Severity, Verdict
+from ._verdict import Verdict
 from ._verifier import Verifier
 
 
@@ -58,9 +58,9 @@ async def check_change(request: CheckRequest, recorder: Recorder) -> Verdict:
         Step(f"baseline: at most {estimate(contract)} runs of {len(contract.checks)} checks on the base")
     )
     baseline = await verifier.baseline()
-    stopped = _stop_early(request, contract, baseline, layers, base, tree)
-    if stopped is not None:
-        return stopped
+    hopeless = _no_verdict_because(request, baseline)
+    if hopeless:
+        return verifier.unproven(tree, baseline, hopeless)
     await recorder.record(Step("the change, in a pristine checkout"))
     return await verifier.verdict(tree, baseline, guards_only=request.guards_only)
 
@@ -110,7 +110,10 @@ async def _contract_of_base(mirror: Mirror, base: str, path: str, *, named_by_pe
     contract = parse_contract(content, f"{base[:12]}:{path}")
     widened = _widens(contract)
     if widened and not is_trusted(content):
-        raise InputError(f"{path} of the repository {widened}; read it, then agree once with `trueup trust`")
+        how = (
+            "agree once with `trueup trust`" if path == PROJECT_FILE else "name a copy of it outside of the repository"
+        )
+        raise InputError(f"{path} of the repository {widened}; read it, then {how}")
     return contract
 
 
@@ -125,35 +128,16 @@ def _widens(contract: Contract) -> str:
     return " and ".join(what for what, wanted in asked.items() if wanted)
 
 
-def _stop_early(
-    request: CheckRequest, contract: Contract, baseline: Baseline, layers: Layers, base: str, tree: str
-) -> Verdict | None:
+def _no_verdict_because(request: CheckRequest, baseline: Baseline) -> list[str]:
     """Where the baseline alone shows that no verdict can be reached, say so before anything else is run."""
-    reasons = [f"check {check.name!r} is broken: {check.reason}; {check.fix}" for check in baseline.broken]
-    if not reasons and not baseline.goals and not request.guards_only:
-        reasons = [
-            "every check is already green on the base, so none of them shows that anything was done "
-            "(--guards-only checks just that nothing broke)"
-        ]
-        if baseline.flaky:
-            names = ", ".join(check.name for check in baseline.flaky)
-            reasons = [f"no goal can be relied on: {names} disagree with themselves on the base"]
-    if not reasons:
-        return None
-    checks = [
-        CheckVerdict(name=check.name, check_class=check.check_class, baseline=check.results[-1])
-        for check in baseline.checks
+    if baseline.broken:
+        return [f"check {check.name!r} is broken: {check.reason}; {check.fix}" for check in baseline.broken]
+    if baseline.goals or request.guards_only:
+        return []
+    if baseline.flaky:
+        names = ", ".join(check.name for check in baseline.flaky)
+        return [f"no goal can be relied on: {names} disagree with themselves on the base"]
+    return [
+        "every check is already green on the base, so none of them shows that anything was done "
+        "(--guards-only checks just that nothing broke)"
     ]
-    return Verdict(
-        outcome=Outcome.UNPROVEN,
-        reasons=reasons,
-        base=base,
-        tree=tree,
-        contract_digest=contract.digest,
-        dependencies=None,
-        sandbox=str(layers.backend),
-        checks=checks,
-        findings=[
-            Finding(severity=Severity.INFO, kind="weakness", message=weakness) for weakness in contract.weaknesses()
-        ],
-    )

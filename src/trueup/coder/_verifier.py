@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -13,8 +13,8 @@ import msgspec
 
 from trueup.contract import (
     Baseline,
+    Check,
     CheckClass,
-    CheckCompleted,
     CheckResult,
     Contract,
     Protection,
@@ -25,17 +25,22 @@ from trueup.contract import (
     merge_protected,
     run_baseline,
 )
-from trueup.core.protocols import Event, Recorder
-from trueup.workspace import Checkout, Dependencies, FileChange, Fingerprint, Layers, Setup
+from trueup.core.errors import InputError
+from trueup.core.protocols import Recorder, Shell
+from trueup.workspace import NO_SANDBOX, Checkout, Dependencies, FileChange, Layers, Setup
 
+from ._plantable import plantable
+from ._services import WithServices
+from ._trial import Rewritten, Trial, Watcher
 from ._verdict import CheckVerdict, Finding, Outcome, Severity, Verdict
 
 MOST_MANIFEST_BYTES = 1 << 20
 REGULAR_FILE = "100644"
+PLAIN_FILES = (REGULAR_FILE, "100755")
 
 
 class Verifier:
-    """Evaluates one contract on changes to one base commit."""
+    """Evaluates one contract on changes to one base commit: `prepare`, then `baseline`, then any number of verdicts."""
 
     def __init__(self, layers: Layers, contract: Contract, base: str, recorder: Recorder, *, jobs: int = 1) -> None:
         self._layers = layers
@@ -43,27 +48,34 @@ class Verifier:
         self._contract = contract
         self._base = base
         self._recorder = recorder
-        self._jobs = jobs
+        # Side by side, two checks would start the same service twice in one network.
+        self._jobs = 1 if contract.services else jobs
         self._reasons: dict[str, str | None] = {}
+        self._setup_inputs: dict[str, bool] = {}
+        self._rewritten_on_base: set[Rewritten] = set()
+        self._planted_on_base: set[str] = set()
 
     async def prepare(self) -> None:
         """Check the base out and set its dependencies up, once."""
         self._base_tree = await self._mirror.tree_of(self._base)
         self._base_folder = await self._layers.base(self._base)
-        self._base_paths = list(await self._mirror.entries(self._base_tree))
+        self._base_paths = list(await self._layers.entries(self._base_tree))
         self._dependencies = await self._set_up(self._base_tree)
 
     async def baseline(self) -> Baseline:
         """What each check is worth: the contract evaluated on the untouched base."""
         async with self._layers.pristine(self._base, None, self._dependencies) as checkout:
-            return await run_baseline(
+            watcher, self._planted_on_base = await self._watch(self._base_tree, checkout)
+            baseline = await run_baseline(
                 self._contract,
-                checkout,
-                self._recorder,
+                self._with_services(checkout),
+                watcher,
                 base_paths=self._base_paths,
                 read=self._read_base,
                 jobs=self._jobs,
             )
+        self._rewritten_on_base = set(watcher.rewritten)
+        return baseline
 
     async def verdict(self, tree: str, baseline: Baseline, *, guards_only: bool = False) -> Verdict:
         """Evaluate a tree, with protected paths as the base has them and, where it touched any, as it is."""
@@ -74,30 +86,69 @@ class Verifier:
         restored, manifest_findings = await self._restore_manifests(restored, changes)
         findings += [*manifest_findings, *self._dependency_findings(changes)]
 
+        setup_findings = await self._setup_findings(restored, tree, touched)
+        if setup_findings:
+            findings += setup_findings
+            return self._conclude(tree, baseline, findings, touched, guards_only=guards_only)
         trial = await self._evaluate(restored, baseline)
         as_it_is = await self._evaluate(tree, baseline) if restored != tree else None
         for each in (trial, as_it_is):
             findings += each.findings if each else []
-        findings += await self._would_it_go_red(tree, touched, baseline)
+        findings += await self._would_it_go_red(tree, changes, touched, baseline)
         if not trial.red:
-            findings += await self._canary_findings(restored, trial.dependencies)
-        checks = self._check_verdicts(baseline, trial, as_it_is)
-        return self._conclude(tree, baseline, checks, findings, touched, trial.dependencies, guards_only=guards_only)
+            findings += await self._canary_findings(restored, trial.dependencies, baseline)
+        return self._conclude(tree, baseline, findings, touched, trial, as_it_is, guards_only=guards_only)
+
+    def unproven(self, tree: str, baseline: Baseline, reasons: list[str]) -> Verdict:
+        """The verdict where the baseline alone shows that none can be reached."""
+        weaknesses = [
+            Finding(severity=Severity.INFO, kind="weakness", message=weakness)
+            for weakness in self._contract.weaknesses()
+        ]
+        verdict = self._conclude(tree, baseline, weaknesses, [], guards_only=True)
+        return msgspec.structs.replace(verdict, outcome=Outcome.UNPROVEN, reasons=reasons)
 
     @cached_property
     def _protection(self) -> Protection:
         return Protection.of(self._contract, self._base_paths, self._read_base)
 
+    @cached_property
+    def _full_protection(self) -> Protection:
+        """What would be protected if the contract made nothing editable."""
+        contract = msgspec.structs.replace(self._contract, editable=[])
+        return Protection.of(contract, self._base_paths, self._read_base)
+
     async def _evaluate(self, tree: str, baseline: Baseline) -> Trial:
         dependencies = await self._set_up(tree)
-        judged = [check for check in self._contract.checks if baseline.check(check.name).check_class in _JUDGED]
-        contract = msgspec.structs.replace(self._contract, checks=judged)
         async with self._layers.pristine(self._base, tree, dependencies) as checkout:
-            paths = await asyncio.to_thread(self._protected_among, await self._mirror.entries(tree))
-            watcher = Watcher(self._recorder, checkout, await checkout.fingerprints(paths))
-            results = await evaluate(contract, checkout, watcher, jobs=self._jobs)
-        findings = [finding for result in results for finding in _count_findings(result, baseline)]
-        return Trial(results, findings + watcher.findings, dependencies)
+            watcher, planted = await self._watch(tree, checkout)
+            results = await self._run(self._judged(baseline), checkout, watcher, jobs=self._jobs)
+        findings = [_planted_finding(path) for path in sorted(planted - self._planted_on_base)]
+        findings += [finding for result in results for finding in _count_findings(result, baseline)]
+        return Trial(results, findings + watcher.findings(self._is_known), dependencies)
+
+    async def _run(
+        self, checks: list[Check], checkout: Checkout, recorder: Recorder, jobs: int = 1
+    ) -> list[CheckResult]:
+        contract = msgspec.structs.replace(self._contract, checks=checks)
+        return await evaluate(contract, self._with_services(checkout), recorder, jobs=jobs)
+
+    def _with_services(self, checkout: Checkout) -> Shell:
+        return WithServices(checkout, self._contract.services) if self._contract.services else checkout
+
+    async def _watch(self, tree: str, checkout: Checkout) -> tuple[Watcher, set[str]]:
+        """Keep an eye on protected files and on the places of new ones; say which of those are there already."""
+        entries = await self._layers.entries(tree)
+        protected = await asyncio.to_thread(self._protected_among, entries)
+        places = [path for path in plantable(protected, self._contract) if path not in entries and self._reason(path)]
+        before = await checkout.fingerprints([*protected, *places])
+        return Watcher(self._recorder, checkout, before), {path for path in places if before[path] is not None}
+
+    def _is_known(self, rewritten: Rewritten) -> bool:
+        if self._jobs > 1:
+            # Of checks that run side by side, nobody knows which one it was.
+            return any(known.path == rewritten.path for known in self._rewritten_on_base)
+        return rewritten in self._rewritten_on_base
 
     def _protected_among(self, paths: Iterable[str]) -> list[str]:
         return [path for path in paths if self._reason(path)]
@@ -110,14 +161,34 @@ class Verifier:
         return self._reasons[path]
 
     async def _set_up(self, tree: str) -> Dependencies | None:
-        paths = self._base_paths if tree == self._base_tree else list(await self._mirror.entries(tree))
+        if not self._contract.setup and not self._contract.reuse:
+            return None
+        paths = await self._layers.entries(tree)
         setup = Setup(
             commands=tuple(self._contract.setup),
             variables=tuple(self._contract.setup_env),
-            inputs=tuple(path for path in paths if is_setup_input(path, self._contract)),
+            inputs=tuple(await asyncio.to_thread(lambda: [path for path in paths if self._is_setup_input(path)])),
             reuse=tuple(self._contract.reuse),
         )
         return await self._layers.dependencies(setup, self._base, None if tree == self._base_tree else tree)
+
+    def _is_setup_input(self, path: str) -> bool:
+        if path not in self._setup_inputs:
+            self._setup_inputs[path] = is_setup_input(path, self._contract)
+        return self._setup_inputs[path]
+
+    async def _setup_findings(self, restored: str, tree: str, touched: list[str]) -> list[Finding]:
+        """Set up the trees that are to be evaluated; where the change's own manifests forbid that, refuse it."""
+        try:
+            for each in dict.fromkeys((restored, tree)):
+                await self._set_up(each)
+        except InputError as error:
+            what = f"dependencies cannot be set up with the change: {error}"
+            locks = [path for path in touched if self._is_setup_input(path)]
+            if locks:
+                what += f"\n({', '.join(locks)} of the base was used; `editable` lets a change have its own)"
+            return [Finding(severity=Severity.GATE, kind="setup_failed", message=what)]
+        return []
 
     async def _restore_manifests(self, tree: str, changes: Iterable[FileChange]) -> tuple[str, list[Finding]]:
         """Put back the protected keys of manifests that are otherwise free to change."""
@@ -125,6 +196,11 @@ class Verifier:
         findings = []
         for change in changes:
             if not self._protection.by_key(change.path):
+                continue
+            if change.new_mode and change.new_mode not in PLAIN_FILES:
+                tree = await self._mirror.restored(tree, self._base_tree, [change.path])
+                what = f"{change.path} is no longer a plain file, but decides what checks do; the base's was used"
+                findings.append(Finding(severity=Severity.FLAG, kind="protected_path", message=what, path=change.path))
                 continue
             text = (await self._mirror.read(change.new_id)).decode(errors="replace") if change.new_id else ""
             merged = merge_protected(change.path, self._read_base(change.path), text)
@@ -134,37 +210,68 @@ class Verifier:
                 findings.append(Finding(severity=Severity.FLAG, kind="protected_key", message=what, path=change.path))
         return (await self._mirror.with_files(tree, files) if files else tree), findings
 
-    async def _would_it_go_red(self, tree: str, touched: list[str], baseline: Baseline) -> list[Finding]:
-        """The change's protected files with the base's sources must leave a goal red, or they prove nothing."""
-        if not touched or not baseline.goals:
+    async def _would_it_go_red(
+        self, tree: str, changes: list[FileChange], touched: list[str], baseline: Baseline
+    ) -> list[Finding]:
+        """The change's protected files with the base's sources must leave a goal red, or they prove nothing.
+
+        Where a person made such files editable, what they do to the goals is told and decides nothing.
+        """
+        if not baseline.goals:
             return []
-        verifiers_only = await self._mirror.restored(self._base_tree, tree, touched)
+        if touched and await self._goals_are_green(tree, touched, baseline):
+            what = "with the change's own tests and configuration every goal is green on the base's sources: they ask for nothing"
+            return [Finding(severity=Severity.GATE, kind="goes_green_without_the_change", message=what)]
+        lifted = [change.path for change in changes if change.path not in touched and self._is_lifted(change.path)]
+        if lifted and await self._goals_are_green(tree, [*touched, *lifted], baseline):
+            what = f"the goals are green by {', '.join(lifted)} alone, which the contract makes editable"
+            return [Finding(severity=Severity.INFO, kind="goes_green_without_the_change", message=what)]
+        return []
+
+    def _is_lifted(self, path: str) -> bool:
+        return self._full_protection.covers(path) is not None
+
+    async def _goals_are_green(self, tree: str, paths: list[str], baseline: Baseline) -> bool:
+        """Whether a change's version of these paths is all that its goals ask for."""
+        nothing_else = await self._mirror.restored(self._base_tree, tree, paths)
         names = {goal.name for goal in baseline.goals}
         goals = [check for check in self._contract.checks if check.name in names]
-        async with self._layers.pristine(self._base, verifiers_only, await self._set_up(verifiers_only)) as checkout:
-            results = await evaluate(msgspec.structs.replace(self._contract, checks=goals), checkout, self._recorder)
-        if any(not result.passed for result in results):
-            return []
-        what = "with the change's own tests and configuration every goal is green on the base's sources: they ask for nothing"
-        return [Finding(severity=Severity.GATE, kind="goes_green_without_the_change", message=what)]
+        try:
+            dependencies = await self._set_up(nothing_else)
+        except InputError:
+            # Without the rest of the change nothing can even be installed.
+            return False
+        async with self._layers.pristine(self._base, nothing_else, dependencies) as checkout:
+            results = await self._run(goals, checkout, self._recorder)
+        return all(result.passed for result in results)
 
-    async def _canary_findings(self, tree: str, dependencies: Dependencies | None) -> list[Finding]:
+    async def _canary_findings(self, tree: str, dependencies: Dependencies | None, baseline: Baseline) -> list[Finding]:
         """A failing test that is put in must turn its check red, or the check does not listen."""
-        findings = []
-        paths = list(await self._mirror.entries(tree))
-        for check in self._contract.checks:
-            canary = canary_for(check, paths, self._read_base, secrets.token_hex(8))
-            if canary is None:
-                continue
-            planted = await self._mirror.with_files(tree, {canary.path: (REGULAR_FILE, canary.content.encode())})
-            async with self._layers.pristine(self._base, planted, dependencies) as checkout:
-                (result,) = await evaluate(
-                    msgspec.structs.replace(self._contract, checks=[check]), checkout, self._recorder
-                )
-            if result.passed:
-                what = f"a failing test that trueup put in left check {check.name!r} green: it does not report failures"
-                findings.append(Finding(severity=Severity.GATE, kind="canary", message=what, check=check.name))
-        return findings
+        paths = list(await self._layers.entries(tree))
+        judged = self._judged(baseline)
+        found = {check.name: canary_for(check, paths, self._read_base, secrets.token_hex(8)) for check in judged}
+        canaries = {name: canary for name, canary in found.items() if canary is not None}
+        if not canaries:
+            return []
+        files = {canary.path: (REGULAR_FILE, canary.content.encode()) for canary in canaries.values()}
+        planted = await self._mirror.with_files(tree, files)
+        # In order and from the first on: an earlier check may have made a later one deaf.
+        last = max(place for place, check in enumerate(judged) if check.name in canaries)
+        async with self._layers.pristine(self._base, planted, dependencies) as checkout:
+            results = await self._run(judged[: last + 1], checkout, self._recorder, jobs=self._jobs)
+        return [
+            Finding(
+                severity=Severity.GATE,
+                kind="canary",
+                message=f"a failing test that trueup put in left check {result.name!r} green: it does not report failures",
+                check=result.name,
+            )
+            for result in results
+            if result.passed and result.name in canaries
+        ]
+
+    def _judged(self, baseline: Baseline) -> list[Check]:
+        return [check for check in self._contract.checks if baseline.check(check.name).check_class in _JUDGED]
 
     def _dependency_findings(self, changes: Iterable[FileChange]) -> list[Finding]:
         if not self._contract.setup:
@@ -177,7 +284,7 @@ class Verifier:
                 path=change.path,
             )
             for change in changes
-            if is_setup_input(change.path, self._contract)
+            if self._is_setup_input(change.path)
         ]
 
     def _touched_finding(self, path: str) -> Finding:
@@ -187,13 +294,13 @@ class Verifier:
     def _read_base(self, path: str) -> str | None:
         return _read_plain_file(self._base_folder / path)
 
-    def _check_verdicts(self, baseline: Baseline, trial: Trial, as_it_is: Trial | None) -> list[CheckVerdict]:
+    def _check_verdicts(self, baseline: Baseline, trial: Trial | None, as_it_is: Trial | None) -> list[CheckVerdict]:
         return [
             CheckVerdict(
                 name=check.name,
                 check_class=baseline.check(check.name).check_class,
                 baseline=baseline.check(check.name).results[-1],
-                result=trial.result_of(check.name),
+                result=trial.result_of(check.name) if trial else None,
                 as_it_is=as_it_is.result_of(check.name) if as_it_is else None,
             )
             for check in self._contract.checks
@@ -203,18 +310,19 @@ class Verifier:
         self,
         tree: str,
         baseline: Baseline,
-        checks: list[CheckVerdict],
         findings: list[Finding],
         touched: list[str],
-        dependencies: Dependencies | None,
+        trial: Trial | None = None,
+        as_it_is: Trial | None = None,
         *,
         guards_only: bool,
     ) -> Verdict:
+        dependencies = trial.dependencies if trial else self._dependencies
+        checks = self._check_verdicts(baseline, trial, as_it_is)
         refusals = [*_red_reasons(checks), *(each.message for each in findings if each.severity is Severity.GATE)]
-        doubts = [] if guards_only else _doubts(baseline)
-        outcome = Outcome.REFUSED if refusals else Outcome.UNPROVEN if doubts else Outcome.VERIFIED
-        verdict = Verdict(
-            outcome=outcome,
+        doubts = [*([] if guards_only else _doubts(baseline)), *self._layers.stray_installs(dependencies)]
+        return Verdict(
+            outcome=Outcome.REFUSED if refusals else Outcome.UNPROVEN if doubts else Outcome.VERIFIED,
             reasons=refusals or doubts,
             base=self._base,
             tree=tree,
@@ -224,61 +332,41 @@ class Verifier:
             checks=checks,
             findings=_once_each(findings),
             restored=touched,
+            not_shown=tuple(self._not_shown(baseline)),
         )
-        if guards_only and not baseline.goals:
-            more = "guards only: that something was done was not shown"
-            return msgspec.structs.replace(verdict, not_shown=(*verdict.not_shown, more))
-        return verdict
+
+    def _not_shown(self, baseline: Baseline) -> Iterator[str]:
+        yield "visible checks only: behaviour that no check exercises was not looked at"
+        if not baseline.goals:
+            yield "guards only: that something was done was not shown"
+        if self._contract.reuse:
+            yield f"what is in {', '.join(self._contract.reuse)}: copied as it was found, and not set up anew"
+        if self._layers.backend == NO_SANDBOX:
+            yield "that nothing interfered: without a sandbox, checks see the files, processes and network of this user"
 
 
 _JUDGED = (CheckClass.GOAL, CheckClass.GUARD)
 
 
-class Trial(msgspec.Struct, frozen=True):
-    """One evaluation of a tree."""
-
-    results: list[CheckResult]
-    findings: list[Finding]
-    dependencies: Dependencies | None
-
-    @property
-    def red(self) -> bool:
-        return any(not result.passed for result in self.results)
-
-    def result_of(self, name: str) -> CheckResult | None:
-        return next((result for result in self.results if result.name == name), None)
-
-
-class Watcher:
-    """A recorder that looks, after each check, whether protected files still are what they were."""
-
-    def __init__(self, recorder: Recorder, checkout: Checkout, before: dict[str, Fingerprint]) -> None:
-        self._recorder = recorder
-        self._checkout = checkout
-        self._before = before
-        self.findings: list[Finding] = []
-
-    async def record(self, event: Event) -> None:
-        await self._recorder.record(event)
-        if isinstance(event, CheckCompleted):
-            for path in await self._checkout.rewritten(self._before):
-                what = f"while check {event.result.name!r} ran, {path} was rewritten, which decides what checks do"
-                self.findings.append(
-                    Finding(severity=Severity.GATE, kind="rewritten", message=what, path=path, check=event.result.name)
-                )
-                # Told once; what the next check does to it is not news.
-                del self._before[path]
+def _planted_finding(path: str) -> Finding:
+    what = f"{path} was written by the setup of the change; it decides what checks do and is not part of the change"
+    return Finding(severity=Severity.GATE, kind="planted", message=what, path=path)
 
 
 def _count_findings(result: CheckResult, baseline: Baseline) -> list[Finding]:
-    complaint = compare_counts(baseline.check(result.name).counts, result.counts)
-    if complaint is None:
-        return []
-    return [
-        Finding(
-            severity=Severity.GATE, kind="test_counts", message=f"check {result.name!r}: {complaint}", check=result.name
-        )
-    ]
+    on_base = baseline.check(result.name)
+    complaint = compare_counts(on_base.counts, result.counts)
+    if complaint is not None:
+        what = f"check {result.name!r}: {complaint}"
+        return [Finding(severity=Severity.GATE, kind="test_counts", message=what, check=result.name)]
+    if _is_green_over_failures(result) and not any(map(_is_green_over_failures, on_base.results)):
+        what = f"check {result.name!r} is green, though its runner reports failed tests: look at what its command ends with"
+        return [Finding(severity=Severity.FLAG, kind="test_counts", message=what, check=result.name)]
+    return []
+
+
+def _is_green_over_failures(result: CheckResult) -> bool:
+    return result.passed and result.counts is not None and result.counts.failed > 0
 
 
 def _red_reasons(checks: Iterable[CheckVerdict]) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -16,8 +18,11 @@ from trueup.core.usage import Usage
 from ._model import Contract
 from ._problems import PLACEHOLDER_NAME
 
-# More than any contract; a model that rambles on must not cost quadratic time.
+# More than any answer with a contract in it; a model that rambles on must not cost quadratic time.
 MOST_CHARACTERS = 1 << 18
+MOST_CANDIDATES = 1000
+
+_OBJECT_START = re.compile(r'\{(?=[ \t\r\n]*["}])')
 
 _TEMPLATE = """\
 Write an outcome contract for a coding task: a few shell commands whose success shows that the task is done. They
@@ -107,12 +112,10 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
     """Every JSON object in a text, outermost first, whatever stands around it."""
     decoder = json.JSONDecoder()
     text = text[:MOST_CHARACTERS]
-    start = text.find("{")
-    while start >= 0:
+    # Also inside what was found: a contract may be wrapped in another object.
+    for start in islice(_OBJECT_START.finditer(text), MOST_CANDIDATES):
         try:
-            value, _ = decoder.raw_decode(text, start)
+            value, _ = decoder.raw_decode(text, start.start())
             yield value
         except (ValueError, RecursionError):
             pass
-        # Also look inside what was found: a contract may be wrapped in another object.
-        start = text.find("{", start + 1)

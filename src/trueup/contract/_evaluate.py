@@ -9,7 +9,7 @@ from itertools import groupby
 from trueup.core.errors import Kind, TrueupError
 from trueup.core.protocols import Event, Recorder, Shell, ShellCommand
 
-from ._model import Check, CheckResult, Contract
+from ._model import LONGEST_SECS, Check, CheckResult, Contract
 from ._pipes import forgive_cut_off_stages
 
 
@@ -60,7 +60,8 @@ async def _run(check: Check, shell: Shell, recorder: Recorder) -> CheckResult:
 async def _judge(check: Check, shell: Shell) -> CheckResult:
     command = ShellCommand(
         line=forgive_cut_off_stages(check.command),
-        timeout_secs=check.timeout_secs,
+        # A file cannot ask for longer, but a program that builds a check can.
+        timeout_secs=min(check.timeout_secs, LONGEST_SECS),
         cwd=check.cwd,
         env=check.env,
         network=check.network,

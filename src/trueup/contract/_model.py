@@ -17,7 +17,10 @@ from ._problems import problems_of, weaknesses_of
 
 TAIL_BYTES = 4096
 
+LONGEST_SECS = 7 * 24 * 3600
+
 PositiveInt = Annotated[int, Meta(ge=1)]
+TimeoutSecs = Annotated[int, Meta(ge=1, le=LONGEST_SECS)]
 
 
 class Check(Struct, frozen=True, kw_only=True):
@@ -27,7 +30,7 @@ class Check(Struct, frozen=True, kw_only=True):
     command: str
     expect_exit_zero: bool = True
     output_contains: str | None = None
-    timeout_secs: PositiveInt = 120
+    timeout_secs: TimeoutSecs = 120
     cwd: str = "."
     env: dict[str, str] = {}
     network: bool = False
@@ -167,4 +170,12 @@ def _how_it_ended(finished: Finished) -> str:
         return f"exit {finished.exit_code}"
     if finished.signal is None:
         return "no exit code"
-    return f"killed by {signals.Signals(finished.signal).name}"
+    return f"killed by {_signal_name(finished.signal)}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signals.Signals(number).name
+    except ValueError:
+        # Real-time signals have numbers only.
+        return f"signal {number}"

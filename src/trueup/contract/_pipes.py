@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from itertools import pairwise
 
+from ._problems import MOST_COMMAND_CHARACTERS
+
 _VERDICT_ON_STAGES = r"""
 trueup_stages=("${PIPESTATUS[@]}") trueup_status=0
 for trueup_at in "${!trueup_stages[@]}"; do
@@ -28,6 +30,8 @@ def forgive_cut_off_stages(line: str) -> str:
 
 
 def _is_one_pipeline(line: str) -> bool:
+    if len(line) > MOST_COMMAND_CHARACTERS:
+        return False
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";()&|\n")
     lexer.whitespace = " \t\r"
     lexer.whitespace_split = True

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from trueup.core.text import visible
+
 if TYPE_CHECKING:
     from ._model import Check, Contract
 
 PLACEHOLDER_NAME = "unique_snake_case_label"
+
+# A kernel takes no argument beyond 128 KiB, and a sandbox adds its own words to a command.
+MOST_COMMAND_CHARACTERS = 1 << 16
 
 _TOOLS = frozenset(
     "cargo rustc rustup node npm npx yarn pnpm python python3 pip pip3 go java javac ruby gem dotnet deno bun tsc gcc "
@@ -24,6 +30,8 @@ def problems_of(contract: Contract) -> Iterator[str]:
     """Every reason why the contract cannot be used, check by check."""
     if not contract.checks:
         yield "contract has no checks; it needs at least one"
+    if not _is_text(contract):
+        yield "contract has half of a surrogate pair in it, which is no character"
     names: set[str] = set()
     for index, check in enumerate(contract.checks):
         yield from _name_problems(index, check, names)
@@ -34,12 +42,23 @@ def problems_of(contract: Contract) -> Iterator[str]:
             yield f"check {check.name!r} has cwd {check.cwd!r}, which is not a folder inside the repository"
 
 
+def _is_text(contract: Contract) -> bool:
+    """Whether it can be written to a file; a model's answer may hold what none can hold."""
+    try:
+        json.dumps(contract.as_data(), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _name_problems(index: int, check: Check, names: set[str]) -> Iterator[str]:
     name = check.name.strip()
     if not name:
         yield f"check #{index} has an empty name"
     if name == PLACEHOLDER_NAME:
         yield f"check #{index} still has the placeholder name {PLACEHOLDER_NAME!r}; name what it shows"
+    if visible(check.name) != check.name or "\n" in check.name or "\t" in check.name:
+        yield f"check #{index} has control characters in its name {check.name!r}"
     if name in names:
         yield f"duplicate check name {check.name!r}"
     names.add(name)
@@ -54,6 +73,8 @@ def _command_problems(check: Check) -> Iterator[str]:
             f"check {check.name!r} is a toolchain-only no-op (`{command}`): it shows that a tool is installed and "
             "nothing about the task; run what the change affects"
         )
+    if len(command) > MOST_COMMAND_CHARACTERS:
+        yield f"check {check.name!r} has a command of {len(command)} characters; put it in a script"
     if "\0" in command:
         yield f"check {check.name!r} has a NUL byte in its command"
 
@@ -151,6 +172,9 @@ def _command_doubts(command: list[str], *, needs_permission: bool) -> Iterator[s
 
 def _words(command: str) -> list[str]:
     """Shell words with operators as words of their own; a new line ends a command."""
+    if len(command) > MOST_COMMAND_CHARACTERS:
+        # shlex takes quadratic time for a long word.
+        raise ValueError("too long")
     lexer = shlex.shlex(command, posix=True, punctuation_chars=";()&|\n")
     lexer.whitespace = " \t\r"
     lexer.whitespace_split = True

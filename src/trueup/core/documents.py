@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
+import stat
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import yaml
 from msgspec import inspect
+from yaml.constructor import ConstructorError
 
 from .errors import InputError
 
 MOST_BYTES = 1 << 20
 MOST_NODES = 100_000
+MOST_UNKNOWN = 20
 
 T = TypeVar("T")
 Step = str | int
@@ -35,8 +40,7 @@ class Document:
     def read(cls, path: Path) -> Document:
         """Read a file; what cannot be read is an `InputError` that says so."""
         try:
-            with path.open("rb") as file:
-                raw = file.read(MOST_BYTES + 1)
+            raw = _read_regular(path)
         except FileNotFoundError:
             raise InputError(f"{path}: no such file") from None
         except OSError as error:
@@ -54,9 +58,11 @@ class Document:
             line = raw[: error.start].count(b"\n") + 1
             raise InputError(f"{source}:{line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
         try:
-            return _parse_json(text, source) if is_json else _parse_yaml(text, source)
+            document = _parse_json(text, source) if is_json else _parse_yaml(text, source)
+            document._refuse_half_characters()
         except RecursionError:
             raise InputError(f"{source}: nested too deeply") from None
+        return document
 
     def part(self, key: str) -> Document | None:
         """The document below a key of the top level; None where the key is absent."""
@@ -73,9 +79,7 @@ class Document:
 
     def decode(self, kind: type[T]) -> T:
         """Turn the document into typed data. Unknown keys are refused, with the key that was probably meant."""
-        unknown = list(_unknown_keys(self.data, inspect.type_info(kind), ()))
-        if unknown:
-            raise InputError("\n".join(self._describe_unknown(*where) for where in unknown))
+        self._refuse_unknown_keys(kind)
         try:
             return msgspec.convert(self.data, kind)
         except msgspec.ValidationError as error:
@@ -89,6 +93,22 @@ class Document:
         if node is None:
             return self.source
         return f"{self.source}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+
+    def _refuse_unknown_keys(self, kind: type) -> None:
+        unknown = _unknown_keys(self.data, inspect.type_info(kind), ())
+        # Each is searched for in its mapping, so thousands would take quadratic time, and nobody reads so many.
+        told = [self._describe_unknown(*where) for where in islice(unknown, MOST_UNKNOWN)]
+        more = sum(1 for _ in unknown)
+        if more:
+            told.append(f"{self.source}: {more} more unknown {'key' if more == 1 else 'keys'}")
+        if told:
+            raise InputError("\n".join(told))
+
+    def _refuse_half_characters(self) -> None:
+        """Half of a surrogate pair is a text for JSON and YAML, and for no program that it could be handed to."""
+        path = next(_half_characters(self.data, ()), None)
+        if path is not None:
+            raise InputError(f"{self.locate(path)}: half of a surrogate pair (\\ud800 to \\udfff) is no character")
 
     def _describe_unknown(self, path: tuple[Step, ...], key: str, known: list[str]) -> str:
         nearest = difflib.get_close_matches(key, known, n=1)
@@ -110,20 +130,44 @@ class Document:
         return f" in {_show_path(path)}{named}"
 
 
+class _Loader(yaml.SafeLoader):
+    """The safe loader, with the place of a value that its tag does not fit: `!!int ""`, `!!bool x`, 5,000 digits."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (AttributeError, LookupError, ValueError, OverflowError):
+            kind = node.tag.rpartition(":")[2]
+            raise ConstructorError(
+                None, None, f"{str(node.value)[:40]!r} cannot be read as {kind}", node.start_mark
+            ) from None
+
+
+def _read_regular(path: Path) -> bytes:
+    """The start of a file, as much as tells that it is too large. A pipe or a device could keep us for ever."""
+    # Opened without blocking, because opening a pipe would already wait for its writer.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise InputError(f"{path}: is not a regular file; a pipe can be read as stdin, by the name -")
+        return file.read(MOST_BYTES + 1)
+
+
 def _parse_json(text: str, source: str) -> Document:
     try:
         data = json.loads(text, object_pairs_hook=_unique_pairs)
     except json.JSONDecodeError as error:
         raise InputError(f"{source}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}") from None
     except _DuplicateKeyError as error:
+        _refuse_odd_nodes(_compose(text), source)
         raise InputError(f"{source}: key {error.key!r} appears twice in one object") from None
-    # JSON's tabs are white space outside strings and nowhere else, so columns survive their replacement.
-    return Document(source, data, _compose(text.replace("\t", " ")))
+    except ValueError:
+        raise InputError(f"{source}: not valid JSON: a number has too many digits") from None
+    return Document(source, data, _compose(text))
 
 
 def _parse_yaml(text: str, source: str) -> Document:
     try:
-        loader = yaml.SafeLoader(text)
+        loader = _Loader(text)
         node = loader.get_single_node()
         _refuse_odd_nodes(node, source)
         data = None if node is None else loader.construct_document(node)
@@ -142,7 +186,8 @@ def _parse_yaml(text: str, source: str) -> Document:
 def _compose(text: str) -> yaml.Node | None:
     """Positions for a JSON text that is known to be valid. Without them an error only lacks its line."""
     try:
-        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        # JSON's tabs are white space outside strings and nowhere else, so columns survive their replacement.
+        node: yaml.Node | None = yaml.compose(text.replace("\t", " "), Loader=yaml.SafeLoader)
     except yaml.YAMLError:
         return None
     return node
@@ -206,6 +251,20 @@ def _typed_parts(data: Any, kind: inspect.Type) -> Iterator[tuple[Step, Any, ins
             yield from ((index, item, kind.item_type) for index, item in enumerate(data))
         case inspect.DictType(), dict():
             yield from ((key, value, kind.value_type) for key, value in data.items())
+
+
+def _half_characters(value: Any, path: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
+    match value:
+        case str():
+            if re.search("[\ud800-\udfff]", value):
+                yield path
+        case dict():
+            for key, inner in value.items():
+                yield from _half_characters(key, (*path, key))
+                yield from _half_characters(inner, (*path, key))
+        case list() | tuple() | set():
+            for index, inner in enumerate(value):
+                yield from _half_characters(inner, (*path, index))
 
 
 def _parse_path(text: str) -> tuple[Step, ...]:

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from .documents import Document
 from .errors import InputError
+from .files import user_folder
 
 PREFIX = "TRUEUP_"
 PROJECT_FILE = "trueup.yaml"
@@ -69,7 +70,7 @@ def resolve(
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     layers = [
         _file_layer(user_file(environ), "user file"),
-        _project_layer(folder or Path.cwd()),
+        _project_layer(folder or Path.cwd(), environ),
         _environment_layer(environ),
         Layer(given, {name: Origin("flag", "--" + name.replace("_", "-")) for name in given}),
     ]
@@ -83,8 +84,7 @@ def resolve(
 
 def user_file(environ: Mapping[str, str]) -> Path:
     """The user's own settings, by the XDG rules."""
-    base = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".config")
-    return Path(base) / "trueup" / "config.yaml"
+    return user_folder("XDG_CONFIG_HOME", ".config", environ) / "trueup" / "config.yaml"
 
 
 def project_file(folder: Path) -> Path | None:
@@ -105,7 +105,7 @@ def _file_layer(path: Path, layer: str) -> Layer:
     return Layer(document.data, {name: Origin(layer, document.locate((name,), key=True)) for name in document.data})
 
 
-def _project_layer(folder: Path) -> Layer:
+def _project_layer(folder: Path, environ: Mapping[str, str]) -> Layer:
     path = project_file(folder)
     if path is None:
         return Layer()
@@ -113,7 +113,7 @@ def _project_layer(folder: Path) -> Layer:
     for name in PERSONAL & layer.values.keys():
         raise InputError(
             f"{layer.origins[name].place}: {name!r} runs a command on this machine, so a repository cannot set it; "
-            f"put it in {user_file(os.environ)} or set {PREFIX}{name.upper()}"
+            f"put it in {user_file(environ)} or set {PREFIX}{name.upper()}"
         )
     return layer
 

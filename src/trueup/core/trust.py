@@ -7,14 +7,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from .files import write_whole
+from .files import user_folder, write_whole
 
 
 def data_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Where trueup keeps what must not be lost, by the XDG rules."""
     environ = os.environ if environ is None else environ
-    base = environ.get("XDG_DATA_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".local" / "share")
-    return Path(base) / "trueup"
+    return user_folder("XDG_DATA_HOME", ".local/share", environ) / "trueup"
 
 
 def is_trusted(content: bytes, environ: Mapping[str, str] | None = None) -> bool:

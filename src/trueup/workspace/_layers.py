@@ -247,7 +247,12 @@ class Layers:
     def _copy_reused(self, folders: Iterable[str], upper: Path) -> None:
         for name in folders:
             (upper / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(self._reused(name), upper / name, symlinks=True, dirs_exist_ok=True)
+            try:
+                shutil.copytree(
+                    self._reused(name), upper / name, symlinks=True, dirs_exist_ok=True, copy_function=_copy_if_a_file
+                )
+            except OSError as error:
+                raise InputError(f"`reuse` names {name!r}, which cannot be copied: {error}") from None
 
 
 async def _run_setup(checkout: Checkout, command: str, limit_secs: float) -> None:
@@ -329,6 +334,12 @@ def _show_what_is_below(folder: Path, mode: int) -> None:
         folder.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
     with suppress(OSError):
         os.removexattr(folder, "user.overlay.opaque", follow_symlinks=False)
+
+
+def _copy_if_a_file(source: str, target: str) -> None:
+    """As `copy2`; sockets and pipes, which a program left in the folder, are nobody's dependency."""
+    if Path(source).is_file():
+        shutil.copy2(source, target)
 
 
 def _names_any(file: Path, folders: Iterable[Path]) -> bool:

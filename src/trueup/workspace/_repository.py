@@ -11,6 +11,7 @@ from typing import Self
 from msgspec import Struct
 
 from trueup.core.errors import InputError
+from trueup.core.files import user_folder
 
 from ._git import Git, as_text, last_words, split_nul
 
@@ -170,7 +171,7 @@ def _why_not_open(folder: Path, said: str) -> str:
 
 
 def _user_file(name: str) -> str:
-    return str(Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config", "git", name))
+    return str(user_folder("XDG_CONFIG_HOME", ".config", os.environ) / "git" / name)
 
 
 def _read(path: Path) -> bytes:

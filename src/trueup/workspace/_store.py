@@ -60,7 +60,7 @@ def clean_cache(environ: Mapping[str, str] | None = None, *, older_than_secs: fl
 
 
 def _stores(environ: Mapping[str, str] | None) -> list[Path]:
-    return sorted((cache_folder(environ) / "repositories").glob("*"))
+    return sorted(store for store in (cache_folder(environ) / "repositories").glob("*") if store.is_dir())
 
 
 def _clean_store(store: Path, unused_since: float) -> Iterator[Kept]:

@@ -45,13 +45,21 @@ def _look_into(repository: Repository, folder: str, budget: int) -> tuple[set[st
     try:
         with os.scandir(repository.root / folder) as entries:
             seen = list(islice(entries, budget))
-            names = {entry.name for entry in seen if entry.is_file()}
+            names = {entry.name for entry in seen if _is_file(entry)}
             subfolders = sorted(entry.name for entry in seen if entry.is_dir(follow_symlinks=False))
     except OSError as error:
         repository.note(f"{show(folder)} could not be listed: {error.strerror}")
         return set(), [], 0
     paths = [str(PurePosixPath(folder, name)) for name in subfolders if _may_hold_packages(repository, folder, name)]
     return names, paths, len(seen)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        # A link that leads to itself; the folder's other entries are as good as ever.
+        return False
 
 
 def _may_hold_packages(repository: Repository, folder: str, name: str) -> bool:
