@@ -36,7 +36,7 @@ async def test_what_is_done_is_told_in_order_with_the_estimate_first(project):
         "baseline",
         "check_0",
         "check_0",
-        "the change, in a pristine checkout",
+        "the change, in a pristine checkout, judged by the base's tests and configuration",
         "check_0",
     ]
     assert steps[1] == "baseline: at most 2 runs of 1 checks on the base"

@@ -171,3 +171,13 @@ async def test_the_identity_is_the_one_that_git_would_use(user):
 async def test_without_an_identity_the_error_says_what_to_set(user):
     with pytest.raises(InputError, match=r"user\.name"):
         await (await Repository.open(user.root)).identity()
+
+
+async def test_commits_that_were_not_pushed_are_work_and_not_the_base(user, tmp_path):
+    origin = tmp_path / "origin.git"
+    user.git("clone", "-q", "--bare", ".", str(origin))
+    user.git("remote", "add", "origin", str(origin))
+    user.git("fetch", "-q", "origin")
+    pushed = user.head
+    user.commit("not pushed", **{"more.txt": "x"})
+    assert await (await Repository.open(user.root)).default_base() == pushed

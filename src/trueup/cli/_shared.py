@@ -33,11 +33,6 @@ def read_stdin() -> bytes:
     return sys.stdin.buffer.read(MOST_BYTES + 1)
 
 
-def reports_errors(function: F) -> F:
-    """A command as it is: whatever it raises is told by `_main.run`."""
-    return function
-
-
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end; SIGTERM cancels as Ctrl-C does, so that everything that was started is ended first."""
 

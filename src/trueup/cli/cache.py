@@ -9,7 +9,7 @@ import msgspec
 
 from trueup.workspace import Kept, clean_cache, list_cache
 
-from ._shared import json_option, reports_errors, show
+from ._shared import json_option, show
 
 DAY_SECS = 86_400
 
@@ -21,7 +21,6 @@ def command() -> None:
 
 @command.command("list")
 @json_option
-@reports_errors
 def list_command(as_json: bool) -> None:
     """List what is kept, largest first.
 
@@ -35,7 +34,6 @@ def list_command(as_json: bool) -> None:
 @command.command("clean")
 @click.option("--days", type=click.IntRange(min=0), default=0, help="Keep layers that were used within so many days.")
 @json_option
-@reports_errors
 def clean_command(days: int, as_json: bool) -> None:
     """Remove layers, and tops whose owner is gone. What somebody uses now stays.
 

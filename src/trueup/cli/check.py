@@ -17,7 +17,7 @@ from trueup.core.protocols import Event
 
 from ._main import EXIT_NO, tell
 from ._report import verdict_annotations, verdict_data, verdict_markdown, verdict_text
-from ._shared import json_option, reports_errors, run_async, show
+from ._shared import json_option, run_async, show
 
 
 @click.command()
@@ -46,11 +46,11 @@ from ._shared import json_option, reports_errors, run_async, show
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, help="How many checks marked `parallel` run side by side."
 )
+@click.option("--fresh", is_flag=True, help="Run the baseline anew, even where it is remembered.")
 @click.option(
     "--sandbox", type=click.Choice(["auto", "none"]), default="auto", help="`none` runs without any confinement."
 )
 @json_option
-@reports_errors
 def command(
     contract_file: Path | None,
     base: str | None,
@@ -59,6 +59,7 @@ def command(
     repo: Path,
     guards_only: bool,
     jobs: int,
+    fresh: bool,
     sandbox: str,
     as_json: bool,
 ) -> None:
@@ -82,11 +83,13 @@ def command(
         patch=patch.read_bytes() if patch else None,
         guards_only=guards_only,
         jobs=jobs,
+        fresh=fresh,
         sandboxed=sandbox == "auto",
     )
     verdict = run_async(check_change(request, Progress(quiet=as_json)))
-    show(verdict_data(verdict), verdict_text(verdict, width=_width()), as_json=as_json)
+    # Before the result: a failure here must not print a second one.
     _tell_ci(verdict)
+    show(verdict_data(verdict), verdict_text(verdict, width=_width()), as_json=as_json)
     if verdict.outcome is not Outcome.VERIFIED:
         raise click.exceptions.Exit(EXIT_NO)
 

@@ -8,12 +8,11 @@ import msgspec
 from trueup.workspace import Diagnosis, diagnose
 
 from ._main import EXIT_NO
-from ._shared import json_option, reports_errors, run_async, show
+from ._shared import json_option, run_async, show
 
 
 @click.command()
 @json_option
-@reports_errors
 def command(as_json: bool) -> None:
     """Say what works on this machine, and how to mend what does not. Exit 1 where something needed is missing.
 

@@ -14,7 +14,7 @@ from trueup.coder import CheckRequest, Outcome, Verdict, check_change
 from trueup.core.errors import InputError, Kind, TrueupError
 from trueup.core.files import write_whole
 
-from ._shared import json_option, read_stdin, reports_errors, run_async, show
+from ._shared import json_option, read_stdin, run_async, show
 from .check import Progress
 
 
@@ -40,7 +40,6 @@ def command() -> None:
 @click.option("--base", metavar="REV", help="What the change starts from.")
 @click.option("--guards-only", is_flag=True, help="Ask only that nothing broke.")
 @click.option("--json", is_flag=True, expose_value=False, help="A hook always speaks JSON.")
-@reports_errors
 def stop(contract_file: Path | None, base: str | None, guards_only: bool) -> None:
     """Answer Claude Code's Stop hook: its JSON on stdin, a decision on stdout.
 
@@ -90,7 +89,6 @@ def _advice(verdict: Verdict) -> str:
     "--guards-only/--goals", default=True, help="Ask only that nothing broke (default), or that goals are reached."
 )
 @json_option
-@reports_errors
 def install(agent: str, repo: Path, guards_only: bool, as_json: bool) -> None:
     """Add trueup to the hooks of an agent in this repository; what is there stays.
 

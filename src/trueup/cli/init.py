@@ -13,7 +13,7 @@ from trueup.core.errors import InputError
 from trueup.core.files import write_whole
 from trueup.core.settings import PROJECT_FILE
 
-from ._shared import json_option, reports_errors, show
+from ._shared import json_option, show
 
 
 @click.command()
@@ -21,7 +21,6 @@ from ._shared import json_option, reports_errors, show
     "--repo", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The repository."
 )
 @json_option
-@reports_errors
 def command(repo: Path, as_json: bool) -> None:
     """Propose a trueup.yaml: the checks and the setup that the repository already has. Never overwrites one.
 

@@ -11,7 +11,7 @@ from trueup.core.errors import InputError
 from trueup.core.settings import PROJECT_FILE, project_file
 from trueup.core.trust import is_trusted, trust
 
-from ._shared import json_option, reports_errors, show
+from ._shared import json_option, show
 
 
 @click.command()
@@ -19,7 +19,6 @@ from ._shared import json_option, reports_errors, show
     "--repo", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The repository."
 )
 @json_option
-@reports_errors
 def command(repo: Path, as_json: bool) -> None:
     """Agree to what the repository's trueup.yaml asks for: setup commands, a network, folders and variables of yours.
 

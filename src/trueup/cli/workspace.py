@@ -7,7 +7,7 @@ import msgspec
 
 from trueup.workspace import KeptWorkspace, cache_folder, clean_workspaces, list_workspaces
 
-from ._shared import json_option, reports_errors, show
+from ._shared import json_option, show
 
 
 @click.group()
@@ -17,7 +17,6 @@ def command() -> None:
 
 @command.command("list")
 @json_option
-@reports_errors
 def list_command(as_json: bool) -> None:
     """List workspaces, and which were left behind by a trueup that is gone.
 
@@ -30,7 +29,6 @@ def list_command(as_json: bool) -> None:
 
 @command.command("clean")
 @json_option
-@reports_errors
 def clean_command(as_json: bool) -> None:
     """Remove workspaces whose owner is proven to be gone. One that somebody works in stays.
 

@@ -5,7 +5,8 @@ check is worth, and then on the change, in a pristine checkout where nothing of 
 made is the workspace's business; what a check asks for is the contract's.
 """
 
-from ._check import CheckRequest, Step, check_change
+from ._check import CheckRequest, check_change
+from ._steps import Step
 from ._verdict import CheckVerdict, Finding, Outcome, Severity, Verdict
 from ._verifier import Verifier
 

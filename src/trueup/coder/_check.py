@@ -7,19 +7,23 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from trueup.contract import Baseline, Contract, estimate, load_contract, parse_contract
+from trueup.contract import Baseline, Contract, load_contract, parse_contract
 from trueup.core.errors import InputError
-from trueup.core.protocols import Event, Recorder
+from trueup.core.protocols import Recorder
 from trueup.core.settings import PROJECT_FILE
 from trueup.core.trust import is_trusted
 from trueup.workspace import NO_SANDBOX, Backend, Layers, Mirror, Repository, find_backend, store_of
 
+from ._steps import Step
 from ._verdict import Verdict
 from ._verifier import Verifier
 
 
 class CheckRequest(Struct, frozen=True, kw_only=True):
-    """What to check: a commit, a patch or, where neither is named, the working tree; against which base, by what."""
+    """What to check: a commit, a patch or, where neither is named, the working tree; against which base, by what.
+
+    `fresh` runs the baseline anew, even where it is remembered.
+    """
 
     folder: Path
     contract_file: Path | None = None
@@ -29,12 +33,7 @@ class CheckRequest(Struct, frozen=True, kw_only=True):
     guards_only: bool = False
     jobs: int = 1
     sandboxed: bool = True
-
-
-class Step(Event, frozen=True):
-    """What is being done now, for whoever waits."""
-
-    text: str
+    fresh: bool = False
 
 
 async def check_change(request: CheckRequest, recorder: Recorder) -> Verdict:
@@ -54,14 +53,10 @@ async def check_change(request: CheckRequest, recorder: Recorder) -> Verdict:
     if contract.setup or contract.reuse:
         await recorder.record(Step("dependencies: set up, or found ready"))
     await verifier.prepare()
-    await recorder.record(
-        Step(f"baseline: at most {estimate(contract)} runs of {len(contract.checks)} checks on the base")
-    )
-    baseline = await verifier.baseline()
+    baseline = await verifier.baseline(fresh=request.fresh)
     hopeless = _no_verdict_because(request, baseline)
     if hopeless:
         return verifier.unproven(tree, baseline, hopeless)
-    await recorder.record(Step("the change, in a pristine checkout"))
     return await verifier.verdict(tree, baseline, guards_only=request.guards_only)
 
 

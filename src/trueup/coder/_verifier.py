@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from trueup import __version__
 from trueup.contract import (
     Baseline,
     Check,
@@ -19,7 +20,7 @@ from trueup.contract import (
     Contract,
     Protection,
     canary_for,
-    compare_counts,
+    estimate,
     evaluate,
     is_setup_input,
     merge_protected,
@@ -29,8 +30,11 @@ from trueup.core.errors import InputError
 from trueup.core.protocols import Recorder, Shell
 from trueup.workspace import NO_SANDBOX, Checkout, Dependencies, FileChange, Layers, Setup
 
+from ._memory import BaselineMemory, KnownBase
 from ._plantable import plantable
+from ._reasons import count_findings, doubts, once_each, planted_finding, red_reasons
 from ._services import WithServices
+from ._steps import Step
 from ._trial import Rewritten, Trial, Watcher
 from ._verdict import CheckVerdict, Finding, Outcome, Severity, Verdict
 
@@ -62,10 +66,23 @@ class Verifier:
         self._base_paths = list(await self._layers.entries(self._base_tree))
         self._dependencies = await self._set_up(self._base_tree)
 
-    async def baseline(self) -> Baseline:
-        """What each check is worth: the contract evaluated on the untouched base."""
+    async def baseline(self, *, fresh: bool = False) -> Baseline:
+        """What each check is worth: the contract evaluated on the untouched base, or what is remembered of that."""
+        memory = await self._memory()
+        known = None if fresh else await asyncio.to_thread(memory.recall)
+        if known is None:
+            runs = f"at most {estimate(self._contract)} runs of {len(self._contract.checks)} checks"
+            await self._say(f"baseline: {runs} on the base")
+            known = await self._evaluate_base()
+            await asyncio.to_thread(memory.keep, known)
+        else:
+            await self._say("baseline: remembered from an earlier run")
+        self._rewritten_on_base, self._planted_on_base = set(known.rewritten), set(known.planted)
+        return known.baseline
+
+    async def _evaluate_base(self) -> KnownBase:
         async with self._layers.pristine(self._base, None, self._dependencies) as checkout:
-            watcher, self._planted_on_base = await self._watch(self._base_tree, checkout)
+            watcher, planted = await self._watch(self._base_tree, checkout)
             baseline = await run_baseline(
                 self._contract,
                 self._with_services(checkout),
@@ -74,8 +91,13 @@ class Verifier:
                 read=self._read_base,
                 jobs=self._jobs,
             )
-        self._rewritten_on_base = set(watcher.rewritten)
-        return baseline
+        return KnownBase(baseline, watcher.rewritten, sorted(planted))
+
+    async def _memory(self) -> BaselineMemory:
+        dependencies = self._dependencies.key if self._dependencies else ""
+        toolchain = await self._layers.toolchain()
+        parts = (__version__, self._base, self._contract.digest, dependencies, str(self._layers.backend), toolchain)
+        return BaselineMemory(self._layers.baselines, parts)
 
     async def verdict(self, tree: str, baseline: Baseline, *, guards_only: bool = False) -> Verdict:
         """Evaluate a tree, with protected paths as the base has them and, where it touched any, as it is."""
@@ -90,14 +112,21 @@ class Verifier:
         if setup_findings:
             findings += setup_findings
             return self._conclude(tree, baseline, findings, touched, guards_only=guards_only)
+        await self._say("the change, in a pristine checkout, judged by the base's tests and configuration")
         trial = await self._evaluate(restored, baseline)
-        as_it_is = await self._evaluate(tree, baseline) if restored != tree else None
+        as_it_is = None
+        if restored != tree:
+            await self._say("once more, with the change's own tests and configuration")
+            as_it_is = await self._evaluate(tree, baseline)
         for each in (trial, as_it_is):
             findings += each.findings if each else []
         findings += await self._would_it_go_red(tree, changes, touched, baseline)
         if not trial.red:
             findings += await self._canary_findings(restored, trial.dependencies, baseline)
         return self._conclude(tree, baseline, findings, touched, trial, as_it_is, guards_only=guards_only)
+
+    async def _say(self, text: str) -> None:
+        await self._recorder.record(Step(text))
 
     def unproven(self, tree: str, baseline: Baseline, reasons: list[str]) -> Verdict:
         """The verdict where the baseline alone shows that none can be reached."""
@@ -123,8 +152,8 @@ class Verifier:
         async with self._layers.pristine(self._base, tree, dependencies) as checkout:
             watcher, planted = await self._watch(tree, checkout)
             results = await self._run(self._judged(baseline), checkout, watcher, jobs=self._jobs)
-        findings = [_planted_finding(path) for path in sorted(planted - self._planted_on_base)]
-        findings += [finding for result in results for finding in _count_findings(result, baseline)]
+        findings = [planted_finding(path) for path in sorted(planted - self._planted_on_base)]
+        findings += [finding for result in results for finding in count_findings(result, baseline)]
         return Trial(results, findings + watcher.findings(self._is_known), dependencies)
 
     async def _run(
@@ -233,6 +262,7 @@ class Verifier:
 
     async def _goals_are_green(self, tree: str, paths: list[str], baseline: Baseline) -> bool:
         """Whether a change's version of these paths is all that its goals ask for."""
+        await self._say("could it have gone red? the change's tests and configuration on the base's sources")
         nothing_else = await self._mirror.restored(self._base_tree, tree, paths)
         names = {goal.name for goal in baseline.goals}
         goals = [check for check in self._contract.checks if check.name in names]
@@ -253,6 +283,7 @@ class Verifier:
         canaries = {name: canary for name, canary in found.items() if canary is not None}
         if not canaries:
             return []
+        await self._say("does it report failures? a failing test is put in")
         files = {canary.path: (REGULAR_FILE, canary.content.encode()) for canary in canaries.values()}
         planted = await self._mirror.with_files(tree, files)
         # In order and from the first on: an earlier check may have made a later one deaf.
@@ -319,18 +350,18 @@ class Verifier:
     ) -> Verdict:
         dependencies = trial.dependencies if trial else self._dependencies
         checks = self._check_verdicts(baseline, trial, as_it_is)
-        refusals = [*_red_reasons(checks), *(each.message for each in findings if each.severity is Severity.GATE)]
-        doubts = [*([] if guards_only else _doubts(baseline)), *self._layers.stray_installs(dependencies)]
+        refusals = [*red_reasons(checks), *(each.message for each in findings if each.severity is Severity.GATE)]
+        unsure = [*([] if guards_only else doubts(baseline)), *self._layers.stray_installs(dependencies)]
         return Verdict(
-            outcome=Outcome.REFUSED if refusals else Outcome.UNPROVEN if doubts else Outcome.VERIFIED,
-            reasons=refusals or doubts,
+            outcome=Outcome.REFUSED if refusals else Outcome.UNPROVEN if unsure else Outcome.VERIFIED,
+            reasons=refusals or unsure,
             base=self._base,
             tree=tree,
             contract_digest=self._contract.digest,
             dependencies=dependencies.key if dependencies else None,
             sandbox=str(self._layers.backend),
             checks=checks,
-            findings=_once_each(findings),
+            findings=once_each(findings),
             restored=touched,
             not_shown=tuple(self._not_shown(baseline)),
         )
@@ -346,52 +377,6 @@ class Verifier:
 
 
 _JUDGED = (CheckClass.GOAL, CheckClass.GUARD)
-
-
-def _planted_finding(path: str) -> Finding:
-    what = f"{path} was written by the setup of the change; it decides what checks do and is not part of the change"
-    return Finding(severity=Severity.GATE, kind="planted", message=what, path=path)
-
-
-def _count_findings(result: CheckResult, baseline: Baseline) -> list[Finding]:
-    on_base = baseline.check(result.name)
-    complaint = compare_counts(on_base.counts, result.counts)
-    if complaint is not None:
-        what = f"check {result.name!r}: {complaint}"
-        return [Finding(severity=Severity.GATE, kind="test_counts", message=what, check=result.name)]
-    if _is_green_over_failures(result) and not any(map(_is_green_over_failures, on_base.results)):
-        what = f"check {result.name!r} is green, though its runner reports failed tests: look at what its command ends with"
-        return [Finding(severity=Severity.FLAG, kind="test_counts", message=what, check=result.name)]
-    return []
-
-
-def _is_green_over_failures(result: CheckResult) -> bool:
-    return result.passed and result.counts is not None and result.counts.failed > 0
-
-
-def _red_reasons(checks: Iterable[CheckVerdict]) -> list[str]:
-    reasons = []
-    for check in checks:
-        for result, where in ((check.result, ""), (check.as_it_is, " with the change's own tests and configuration")):
-            if result is not None and not result.passed:
-                was = "is still red" if check.check_class is CheckClass.GOAL else "was green and is red"
-                reasons.append(f"{check.check_class.value} {check.name!r} {was}{where}: {result.reason}")
-                break
-    return reasons
-
-
-def _doubts(baseline: Baseline) -> list[str]:
-    if baseline.goals:
-        return []
-    if baseline.flaky:
-        return [
-            f"no check that was red on the base can be relied on; {', '.join(check.name for check in baseline.flaky)} disagree with themselves"
-        ]
-    return ["every check is already green on the base, so none of them shows that anything was done"]
-
-
-def _once_each(findings: Iterable[Finding]) -> list[Finding]:
-    return list(dict.fromkeys(findings))
 
 
 def _read_plain_file(path: Path) -> str | None:

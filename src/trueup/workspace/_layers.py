@@ -84,6 +84,15 @@ class Layers:
         """Where agents' workspaces are kept."""
         return self._store / "workspaces"
 
+    @property
+    def baselines(self) -> Path:
+        """Where baselines are remembered."""
+        return self._store / "baselines"
+
+    async def toolchain(self) -> str:
+        """Changes with the programs that checks call."""
+        return "\n".join(await asyncio.to_thread(_tool_stamps, self.environ.get("PATH", "")))
+
     async def base(self, commit: str) -> Path:
         """Layer 1: the commit's files with a working `.git`, checked out once."""
         await self._keep_from_cleaning()
@@ -189,7 +198,7 @@ class Layers:
         entries = await self.entries(tree)
         inputs = {path: entries[path].id for path in setup.inputs if path in entries}
         reused = [await asyncio.to_thread(self._stamp_of_reused, folder) for folder in setup.reuse]
-        tools = await asyncio.to_thread(_tool_stamps, self.environ.get("PATH", ""))
+        tools = await self.toolchain()
         parts = [
             setup.commands,
             setup.reuse,

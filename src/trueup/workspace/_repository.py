@@ -80,14 +80,17 @@ class Repository:
         return Head(await self.resolve("HEAD"), name if branch.exit_code == 0 else None)
 
     async def default_base(self) -> str:
-        """Where the work since the default branch began; HEAD where nothing else is known or HEAD is that branch."""
+        """Where the work since the default branch began; HEAD where nothing else is known or HEAD is that branch.
+
+        The default branch is the one of `origin` where there is one: commits that were not pushed are work, too.
+        """
         head = await self.head()
         default = await self._default_branch()
         if default is None:
             if self.is_shallow and head.branch is None:
                 raise InputError(f"the default branch is not in this clone, which is shallow; {DEEPEN}, or name a base")
             return head.commit
-        if head.branch == default.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/"):
+        if default == f"refs/heads/{head.branch}":
             return head.commit
         merge_base = await self.git.attempt("merge-base", head.commit, default)
         if merge_base.exit_code == 0:

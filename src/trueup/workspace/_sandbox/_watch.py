@@ -7,6 +7,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+MOST_BYTES = 256 << 20
+
 # Mode, size, modification and change time, inode; None where there is no such file. The change time cannot be forged.
 Fingerprint = tuple[int, int, int, int, int] | None
 
@@ -37,6 +39,8 @@ def _content(path: Path) -> tuple[str, bytes] | None:
             return "link", os.fsencode(path.readlink())
         if not stat.S_ISREG(status.st_mode):
             return "special", b""
-        return "program" if status.st_mode & 0o100 else "file", path.read_bytes()
+        kind = "program" if status.st_mode & 0o100 else "file"
+        # What no tracked file is as large as; a sparse file costs its writer nothing and would cost us our memory.
+        return (kind, path.read_bytes()) if status.st_size <= MOST_BYTES else ("huge", str(status).encode())
     except OSError:
         return None
