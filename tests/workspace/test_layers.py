@@ -310,3 +310,15 @@ async def test_the_mirror_of_a_repository_that_is_gone_is_taken(place, user):
     await place()
     user.root.rename(user.root.with_name("elsewhere"))
     assert [kept.kind for kept in clean_cache(now=time.time())] == ["mirror"]
+
+
+async def test_install_scripts_are_off_where_the_manifests_are_a_changes(place, user):
+    user.write("requirements.txt", "one\n")
+    user.commit()
+    here = await place()
+    line, inputs = 'mkdir .deps; echo "${npm_config_ignore_scripts:-may run}" > .deps/scripts', ("requirements.txt",)
+    tree = await here.tree_with(requirements_txt="two\n")
+    of_the_base = await here.setup(line, inputs=inputs)
+    of_the_change = await here.setup(line, inputs=inputs, tree=tree)
+    assert await here.says("cat .deps/scripts", of_the_base) == "may run"
+    assert await here.says("cat .deps/scripts", of_the_change, tree) == "true"

@@ -8,12 +8,10 @@ import json
 import os
 import platform
 import shutil
-import stat
 import weakref
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -25,14 +23,15 @@ from ._mirror import Mirror
 from ._plain_checkout import Checkout, PlainCheckout
 from ._repository import Repository
 from ._sandbox import NO_SANDBOX, Backend, Profile, Scratch, Stack, StackPlan
-from ._sandbox._scratch import remove_tree
+from ._stamps import stamp_of_folder, tool_stamps
 from ._store import share
+from ._tracked import IN_BASE_ONLY, add_tracked, hides_any, keep_untracked, tracked_paths
 from ._trees import Entry
 
 PATIENCE_SECS = 0.05
 MOST_TREES_REMEMBERED = 16
+NO_INSTALL_SCRIPTS = {"npm_config_ignore_scripts": "true", "YARN_ENABLE_SCRIPTS": "false"}
 EDITABLE_INSTALLS = ("*.pth", "*.egg-link", "__editable__*.py")
-TOOLS = "python3 node npm pnpm yarn bun uv poetry pdm pipenv cargo rustc go java mvn gradle gcc make cmake ruby".split()
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -91,7 +90,7 @@ class Layers:
 
     async def toolchain(self) -> str:
         """Changes with the programs that checks call."""
-        return "\n".join(await asyncio.to_thread(_tool_stamps, self.environ.get("PATH", "")))
+        return "\n".join(await asyncio.to_thread(tool_stamps, self.environ.get("PATH", "")))
 
     async def base(self, commit: str) -> Path:
         """Layer 1: the commit's files with a working `.git`, checked out once."""
@@ -118,8 +117,8 @@ class Layers:
         wanted = tree or await self._tree_of(base)
         key = await self._key(setup, wanted)
         built = await self._built_once(key, setup, base, tree)
-        tracked = _tracked(await self.entries(wanted))
-        if await asyncio.to_thread(_hides_any, built.files, tracked):
+        tracked = tracked_paths(await self.entries(wanted))
+        if await asyncio.to_thread(hides_any, built.files, tracked):
             # Made on another commit, in which something was not tracked that here is.
             built = await self._built_once(f"{key}-{wanted[:16]}", setup, base, tree)
         return built
@@ -221,17 +220,22 @@ class Layers:
                 layers=(layer,),
                 changes=await self._export(base, tree, scratch.folder / "change"),
                 profile=Profile(network=True),
-                variables={name: self.environ[name] for name in setup.variables if name in self.environ},
+                variables=self._setup_variables(setup, of_a_change=tree is not None),
             )
             async with self._mounted(plan, scratch) as checkout:
                 for command in setup.commands:
                     await _run_setup(checkout, command, setup.limit_secs)
-            tracked = _tracked(await self.entries(tree or await self._tree_of(base)))
-            _add_tracked(tracked, await self.entries(await self._tree_of(base)), IN_BASE_ONLY)
-            await asyncio.to_thread(_keep_untracked, scratch.folder / "upper", tracked)
+            tracked = tracked_paths(await self.entries(tree or await self._tree_of(base)))
+            add_tracked(tracked, await self.entries(await self._tree_of(base)), IN_BASE_ONLY)
+            await asyncio.to_thread(keep_untracked, scratch.folder / "upper", tracked)
             await asyncio.to_thread(_adopt, scratch.folder, folder)
         finally:
             await asyncio.to_thread(scratch.discard)
+
+    def _setup_variables(self, setup: Setup, *, of_a_change: bool) -> dict[str, str]:
+        named = {name: self.environ[name] for name in setup.variables if name in self.environ}
+        # What a change wants installed is fetched, and kept from running scripts of its own where that can be said.
+        return {**NO_INSTALL_SCRIPTS, **named} if of_a_change else named
 
     def _mounted(self, plan: StackPlan, scratch: Scratch) -> Stack | PlainCheckout:
         if self.backend == NO_SANDBOX:
@@ -241,7 +245,7 @@ class Layers:
     def _stamp_of_reused(self, name: str) -> str:
         """Looked at once, before anybody works here: what comes into the folder later is not what was copied."""
         if name not in self._stamps:
-            self._stamps[name] = _stamp_of_folder(self._reused(name))
+            self._stamps[name] = stamp_of_folder(self._reused(name))
         return self._stamps[name]
 
     def _reused(self, name: str) -> Path:
@@ -274,77 +278,6 @@ async def _run_setup(checkout: Checkout, command: str, limit_secs: float) -> Non
         raise InputError(f"setup `{command}` failed ({how}):\n{said}")
 
 
-# What is tracked, as folders in folders; a file says whether the tree has it, or only the base did.
-IN_TREE, IN_BASE_ONLY = True, False
-Tracked = dict[str, Any]
-
-
-def _tracked(paths: Iterable[str]) -> Tracked:
-    tracked: Tracked = {}
-    _add_tracked(tracked, (".git", *paths), IN_TREE)
-    return tracked
-
-
-def _add_tracked(tracked: Tracked, paths: Iterable[str], where: bool) -> None:
-    for path in paths:
-        *folders, name = path.split("/")
-        inner = tracked
-        for folder in folders:
-            inner = inner.setdefault(folder, {})
-            if not isinstance(inner, dict):
-                # The tree has a file where the base had a folder.
-                break
-        else:
-            inner.setdefault(name, where)
-
-
-def _tracked_among(upper: Path, tracked: Tracked) -> Iterator[tuple[Path, int, Tracked | bool]]:
-    """What a layer has where something is tracked: its mode and what is tracked there.
-
-    Links are never followed: setup may have put one in place of a folder, and we are not in its sandbox.
-    """
-    waiting = [(upper, tracked)]
-    while waiting:
-        folder, inside = waiting.pop()
-        for name, what in inside.items():
-            path = folder / name
-            try:
-                mode = path.lstat().st_mode
-            except OSError:
-                continue
-            yield path, mode, what
-            if isinstance(what, dict) and stat.S_ISDIR(mode):
-                waiting.append((path, what))
-
-
-def _hides_any(upper: Path, tracked: Tracked) -> bool:
-    """Whether a layer has something of its own where a tree has a file."""
-    return any(
-        what is IN_TREE or (isinstance(what, dict) and not stat.S_ISDIR(mode))
-        for _, mode, what in _tracked_among(upper, tracked)
-    )
-
-
-def _keep_untracked(upper: Path, tracked: Tracked) -> None:
-    """Undo what setup did to tracked files and to `.git`: without its copy above them, the base shows through."""
-    for path, mode, what in _tracked_among(upper, tracked):
-        if isinstance(what, dict) and stat.S_ISDIR(mode):
-            _show_what_is_below(path, mode)
-        elif stat.S_ISDIR(mode):
-            if what is IN_TREE:
-                remove_tree(path)
-        elif what is not IN_BASE_ONLY or stat.S_ISCHR(mode):
-            path.unlink()
-
-
-def _show_what_is_below(folder: Path, mode: int) -> None:
-    """Take back that a tracked folder was closed, or removed and made again (a mark of overlay's)."""
-    if mode & stat.S_IRWXU != stat.S_IRWXU:
-        folder.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
-    with suppress(OSError):
-        os.removexattr(folder, "user.overlay.opaque", follow_symlinks=False)
-
-
 def _copy_if_a_file(source: str, target: str) -> None:
     """As `copy2`; sockets and pipes, which a program left in the folder, are nobody's dependency."""
     if Path(source).is_file():
@@ -366,32 +299,3 @@ def _adopt(scratch: Path, folder: Path) -> None:
     (scratch / "upper").rename(made / "upper")
     (scratch / "home").rename(made / "home")
     made.rename(folder)
-
-
-def _tool_stamps(path: str) -> list[str]:
-    found = (shutil.which(tool, path=path) for tool in TOOLS)
-    return [_stamp(Path(program)) for program in found if program]
-
-
-def _stamp(path: Path) -> str:
-    """What changes when a program does."""
-    try:
-        real = path.resolve()
-        status = real.stat()
-    except OSError:
-        return f"{path} -"
-    return f"{real} {status.st_size} {status.st_mtime_ns}"
-
-
-def _stamp_of_folder(folder: Path) -> str:
-    """What changes when anything in a folder does."""
-    digest = hashlib.sha256()
-    waiting = [str(folder)]
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                status = entry.stat(follow_symlinks=False)
-                digest.update(os.fsencode(f"{entry.path}\0{status.st_mode} {status.st_size} {status.st_mtime_ns}\0"))
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-    return digest.hexdigest()
