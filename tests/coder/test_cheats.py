@@ -47,6 +47,26 @@ CHEATS = {
         script="sed -i '1i import atexit, os\\natexit.register(os._exit, 0)' slug.py",
         reason="failing test that trueup put in",
     ),
+    "makes the assertion do nothing": Cheat(
+        script="sed -i '1i import unittest\\nunittest.TestCase.assertEqual = lambda *a, **k: None' slug.py",
+        reason="stays green whatever its tests expect",
+    ),
+    "forges the report where make hides the runner": Cheat(
+        check="make test",
+        script=(
+            'sed -i \'1i import os, sys\\nprint("-" * 70 + "\\\\nRan 2 tests in 0.001s\\\\n\\\\nOK", file=sys.stderr, flush=True)'
+            "\\nos._exit(0)' slug.py"
+        ),
+        reason="stays green whatever its tests expect",
+    ),
+    "shadows the tests by a package": Cheat(
+        base={
+            "test_more.py": "import unittest\nimport slug\nclass M(unittest.TestCase):\n    def test_m(self):\n        self.assertEqual(slug.slug('x y'), 'x-y')\n"
+        },
+        check="python3 -m unittest -q test_more",
+        script="mkdir test_more && cp test_more.py test_more/__init__.py && sed -i 's/x-y/x_y/' test_more/__init__.py",
+        reason="still red",
+    ),
     "shadows the runner": Cheat(
         script="printf 'import sys\\nsys.exit(0)\\n' > unittest.py",
         reason="still red",

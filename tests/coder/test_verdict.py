@@ -201,7 +201,7 @@ async def test_a_runner_that_an_earlier_check_poisons_is_found_out(project_with_
         "python3 -c 'import slug'", ".venv/bin/python -m pytest -q -p no:cacheprovider tests", reuse=[".venv"]
     )
     assert verdict.outcome is Outcome.REFUSED
-    assert kinds(verdict, Severity.GATE) == ["canary"]
+    assert kinds(verdict, Severity.GATE) == ["canary", "deaf"]
 
 
 async def test_a_manifest_that_is_deleted_keeps_its_keys(project_with_pytest):
@@ -216,12 +216,12 @@ async def test_a_manifest_that_is_deleted_keeps_its_keys(project_with_pytest):
     assert "what is in .venv: copied as it was found, and not set up anew" in verdict.not_shown
 
 
-async def test_a_check_that_is_green_over_failed_tests_is_flagged(project):
+async def test_a_check_that_is_green_over_failed_tests_is_refused(project):
     await project.bash("echo '# mended' >> slug.py")
     verdict = await project.check(f"{SUITE}; grep -q mended slug.py")
-    assert verdict.outcome is Outcome.VERIFIED
-    (finding,) = verdict.findings
-    assert (finding.severity, finding.kind) == (Severity.FLAG, "test_counts")
+    assert verdict.outcome is Outcome.REFUSED
+    found = {finding.kind: finding.severity for finding in verdict.findings}
+    assert found == {"test_counts": Severity.FLAG, "deaf": Severity.GATE}
 
 
 async def test_a_link_in_place_of_a_manifest_is_not_followed(project_with_pytest):
@@ -482,3 +482,12 @@ async def test_nothing_of_a_service_is_left_behind(beside, tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
     finished = await beside("ps -eo args | grep -c '[s]leep 4712'")
     assert finished.stdout.text == "0\n"
+
+
+async def test_half_a_character_in_a_manifest_is_no_way_to_stop_a_verdict(project):
+    await project.commit({"package.json": '{"name": "slug", "scripts": {"test": "true"}}\n'})
+    (project.root / "package.json").write_text('{"name": "\\ud800", "scripts": {"test": "false"}}\n')
+    await project.bash(MEND)
+    verdict = await project.check(SUITE)
+    assert verdict.outcome is Outcome.VERIFIED, verdict.reasons
+    assert [finding.kind for finding in verdict.findings] == ["protected_key"]

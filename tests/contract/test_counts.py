@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueup.contract import TestCounts, count_tests
+from trueup.contract import TestCounts, compare_counts, count_tests
 
 SAMPLES = Path(__file__).parent / "runner_output"
 MEBIBYTE = 1 << 20
@@ -31,15 +31,15 @@ RECORDED = {
     "node_tap": TestCounts(4, 1, 2, ("node",)),
     "pytest_all_deselected": TestCounts(0, 0, 0, ("pytest",)),
     "pytest_collect_only": None,
-    "pytest_collection_error": TestCounts(0, 1, 0, ("pytest",)),
+    "pytest_collection_error": TestCounts(0, 1, 0, ("pytest",), beside=1),
     "pytest_deselected": TestCounts(1, 0, 0, ("pytest",)),
-    "pytest_mixed": TestCounts(3, 3, 2, ("pytest",)),
+    "pytest_mixed": TestCounts(3, 3, 2, ("pytest",), beside=1),
     "pytest_no_tests": TestCounts(0, 0, 0, ("pytest",)),
     "pytest_quiet": TestCounts(3, 0, 0, ("pytest",)),
-    "pytest_quiet_mixed": TestCounts(3, 3, 2, ("pytest",)),
+    "pytest_quiet_mixed": TestCounts(3, 3, 2, ("pytest",), beside=1),
     "pytest_rerun": TestCounts(1, 0, 0, ("pytest",)),
     "pytest_subtests": TestCounts(1, 3, 0, ("pytest",)),
-    "pytest_verbose_colours": TestCounts(3, 3, 2, ("pytest",)),
+    "pytest_verbose_colours": TestCounts(3, 3, 2, ("pytest",), beside=1),
     "unittest_broken_setup": TestCounts(0, 1, 0, ("unittest",)),
     "unittest_green": TestCounts(2, 0, 1, ("unittest",)),
     "unittest_mixed": TestCounts(0, 5, 2, ("unittest",)),
@@ -257,3 +257,16 @@ def test_no_text_makes_it_raise(text):
 def test_no_mixture_of_runners_lines_makes_it_raise_or_count_below_zero(text):
     counts = count_tests(text)
     assert counts is None or min(counts.passed, counts.failed, counts.skipped) >= 0
+
+
+def test_every_failed_subtest_is_one_and_the_same_test():
+    """A test of three failing subtests that is mended must not look like a suite that shrank."""
+    line = "-" * 70
+    before = count_tests(f"{line}\nRan 1 test in 0.001s\n\nFAILED (failures=3)\n")
+    assert (before.failed, before.collected) == (1, 1)
+
+
+def test_an_error_in_a_teardown_is_not_one_more_test_to_lose():
+    before = count_tests("1 passed, 1 error in 0.01s\n")
+    after = count_tests("1 passed in 0.01s\n")
+    assert compare_counts(before, after) is None

@@ -244,3 +244,15 @@ def test_manifests_and_lock_files_decide_what_is_installed(path):
 
 def test_a_source_file_does_not_decide_what_is_installed():
     assert not is_setup_input("src/pkg/core.py", contract())
+
+
+@pytest.mark.parametrize(
+    "path", ["qa/check/__main__.py", "qa/check.cpython-311.so", "qa/__init__.py", "test_calc/__init__.py"]
+)
+def test_new_python_that_would_be_found_before_a_standard_is_protected(path):
+    guarded = protection("python3 qa/check.py", paths=["qa/check.py", "test_calc.py"])
+    assert guarded.covers(path)
+
+
+def test_new_python_beside_the_product_is_free():
+    assert protection("python3 -m unittest", paths=["tests/test_a.py"]).covers("src/pkg/new/__init__.py") is None

@@ -58,3 +58,9 @@ def doubts(baseline: Baseline) -> list[str]:
 def once_each(findings: Iterable[Finding]) -> list[Finding]:
     """Findings without their repetitions, in order."""
     return list(dict.fromkeys(findings))
+
+
+def deaf_finding(check: str) -> Finding:
+    """A goal that does not listen to its tests."""
+    what = f"check {check!r} stays green whatever its tests expect: the change answers for them"
+    return Finding(severity=Severity.GATE, kind="deaf", message=what, check=check)

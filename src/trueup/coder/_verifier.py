@@ -22,8 +22,10 @@ from trueup.contract import (
     canary_for,
     estimate,
     evaluate,
+    files_to_mutate,
     is_setup_input,
     merge_protected,
+    mutate,
     run_baseline,
 )
 from trueup.core.errors import InputError
@@ -32,7 +34,7 @@ from trueup.workspace import NO_SANDBOX, Checkout, Dependencies, FileChange, Lay
 
 from ._memory import BaselineMemory, KnownBase
 from ._plantable import plantable
-from ._reasons import count_findings, doubts, once_each, planted_finding, red_reasons
+from ._reasons import count_findings, deaf_finding, doubts, once_each, planted_finding, red_reasons
 from ._services import WithServices
 from ._steps import Step
 from ._trial import Rewritten, Trial, Watcher
@@ -123,6 +125,7 @@ class Verifier:
         findings += await self._would_it_go_red(tree, changes, touched, baseline)
         if not trial.red:
             findings += await self._canary_findings(restored, trial.dependencies, baseline)
+            findings += await self._deafness_findings(restored, trial, baseline)
         return self._conclude(tree, baseline, findings, touched, trial, as_it_is, guards_only=guards_only)
 
     async def _say(self, text: str) -> None:
@@ -234,7 +237,7 @@ class Verifier:
             text = (await self._mirror.read(change.new_id)).decode(errors="replace") if change.new_id else ""
             merged = merge_protected(change.path, self._read_base(change.path), text)
             if merged.touched:
-                files[change.path] = (REGULAR_FILE, merged.text.encode())
+                files[change.path] = (REGULAR_FILE, merged.text.encode(errors="surrogatepass"))
                 what = f"{', '.join(merged.touched)} of {change.path} decides what checks do; the base's was used"
                 findings.append(Finding(severity=Severity.FLAG, kind="protected_key", message=what, path=change.path))
         return (await self._mirror.with_files(tree, files) if files else tree), findings
@@ -300,6 +303,29 @@ class Verifier:
             for result in results
             if result.passed and result.name in canaries
         ]
+
+    async def _deafness_findings(self, tree: str, trial: Trial, baseline: Baseline) -> list[Finding]:
+        """With other expectations in the base's own tests a goal must turn red, or it does not listen to them."""
+        entries = await self._layers.entries(tree)
+        asked: dict[str, dict[str, str]] = {}
+        for goal in baseline.goals:
+            # A runner that spoke, and skipped nothing: else nobody knows that the changed lines are run.
+            counts = (trial.result_of(goal.name) or goal.results[-1]).counts
+            if counts is not None and counts.collected and not counts.skipped:
+                wanted = files_to_mutate(self._check(goal.name), counts.runners, entries)
+                asked[goal.name] = await asyncio.to_thread(mutate, self._read_base, wanted)
+        others = {path: text for files in asked.values() for path, text in files.items()}
+        if not others:
+            return []
+        await self._say("does it listen to its tests? they are made to expect something else")
+        files = {path: (entries[path].mode, text.encode()) for path, text in others.items()}
+        changed = await self._mirror.with_files(tree, files)
+        async with self._layers.pristine(self._base, changed, trial.dependencies) as checkout:
+            results = await self._run(self._judged(baseline), checkout, self._recorder, jobs=self._jobs)
+        return [deaf_finding(result.name) for result in results if result.passed and asked.get(result.name)]
+
+    def _check(self, name: str) -> Check:
+        return next(check for check in self._contract.checks if check.name == name)
 
     def _judged(self, baseline: Baseline) -> list[Check]:
         return [check for check in self._contract.checks if baseline.check(check.name).check_class in _JUDGED]

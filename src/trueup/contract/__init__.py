@@ -14,6 +14,7 @@ from ._evaluate import CheckCompleted, CheckStarted, evaluate
 from ._files import dump_contract, load_contract, parse_contract
 from ._manifest_keys import merge_protected
 from ._model import Check, CheckResult, Contract, Service
+from ._mutation import files_to_mutate, mutate
 from ._offline import OfflineDerivation, Suggestion, derive_offline
 from ._protection import Protection, is_setup_input
 from ._summary import summarize
@@ -42,9 +43,11 @@ __all__ = [
     "dump_contract",
     "estimate",
     "evaluate",
+    "files_to_mutate",
     "is_setup_input",
     "load_contract",
     "merge_protected",
+    "mutate",
     "parse_contract",
     "run_baseline",
     "summarize",

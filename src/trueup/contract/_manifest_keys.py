@@ -7,6 +7,7 @@ import copy
 import io
 import json
 import posixpath
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
@@ -65,6 +66,10 @@ def is_manifest(path: str) -> bool:
     return posixpath.basename(path).lower() in _PATTERNS
 
 
+# Readers of one and the same file disagree about these, so that a section could hide from one of them.
+_ODD_LINE_ENDS = re.compile(r"[\v\f\x1c-\x1e\x85\u2028\u2029]|\r(?!\n)")
+
+
 def merge_protected(path: str, base_text: str | None, new_text: str) -> Merged:
     """Put the protected keys of the base into a changed manifest.
 
@@ -74,6 +79,8 @@ def merge_protected(path: str, base_text: str | None, new_text: str) -> Merged:
     name = posixpath.basename(path).lower()
     load, dump = _format_of(name)
     try:
+        if _ODD_LINE_ENDS.search(new_text) and not _ODD_LINE_ENDS.search(base_text or ""):
+            raise ValueError("it has line ends that only some programs see")
         base, new = load(base_text or ""), load(new_text)
     except (ValueError, AttributeError, RecursionError, configparser.Error) as error:
         touched = [] if new_text == base_text else [f"the whole file, which cannot be read ({_first_line(error)})"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 
@@ -60,8 +61,27 @@ class Protection:
             return Reason("named by `protect`")
         sentence = known_standard(path)
         if sentence is None and not is_manifest(path):
-            sentence = self._named_standard(path) or self._shadowing(path)
+            sentence = self._named_standard(path) or self._shadowing(path) or self._in_place_of_a_standard(path)
         return Reason(sentence) if sentence else None
+
+    def _is_standard(self, path: str) -> bool:
+        return bool(known_standard(path) or self._named_standard(path))
+
+    def _in_place_of_a_standard(self, path: str) -> str | None:
+        """New Python that is found before a protected module: its folder, its compiled twin, its package's start."""
+        if path in self._tree.files:
+            return None
+        folder, name = posixpath.split(path)
+        hidden = [f"{parent}.py" for parent in PurePosixPath(path).parents]
+        if name.endswith((".so", ".pyd")):
+            hidden.append(posixpath.join(folder, f"{name.partition('.')[0]}.py"))
+        for module in hidden:
+            if module in self._tree.files and self._is_standard(module):
+                return f"new module in place of {module}"
+        beside = (file for file in self._tree.files if posixpath.dirname(file) == folder)
+        if folder and name == "__init__.py" and any(self._is_standard(file) for file in beside):
+            return "start of a package that holds what checks run"
+        return None
 
     def by_key(self, path: str) -> bool:
         """Whether a path is a manifest of which only some keys are protected."""

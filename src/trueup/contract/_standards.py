@@ -39,7 +39,7 @@ _LINTERS = [
     *".shellcheckrc .semgrep* .semgrepignore .pre-commit-config.yaml .lintstagedrc* lefthook.y*ml .husky .pre-commit-hooks.yaml".split(),
 ]
 _START_UP = [
-    *"sitecustomize sitecustomize.* usercustomize usercustomize.* *.pth .pythonrc* .pythonstartup* pyvenv.cfg".split(),
+    *"sitecustomize sitecustomize.* usercustomize usercustomize.* *.pth *.dist-info *.dist-info/** *.egg-info *.egg-info/** .pythonrc* .pythonstartup* pyvenv.cfg".split(),
     *".npmrc .yarnrc* .yarn .pnpmfile.* .pnp.* pip.conf uv.toml .envrc .bash_env .mvn .jvmopts .sbtopts".split(),
     *"nuget.config .bazelrc .cargo/config* **/.cargo/config*".split(),
 ]

@@ -188,7 +188,7 @@ class Layers:
     async def _export(self, base: str, tree: str | None, folder: Path) -> tuple[Path, ...]:
         if tree is None or tree == await self._tree_of(base):
             return ()
-        commit = await self.mirror.commit(tree, base, "The change under evaluation")
+        commit = await self.mirror.commit(tree, base, "Update")
         await self.mirror.export(commit, base, folder)
         return (folder,)
 

@@ -16,6 +16,8 @@ _MEANING = {
     **dict.fromkeys(("expected failures", "expected fail"), "skipped"),
     **dict.fromkeys(("test", "tests", "tests run", "example", "examples"), "ran"),
 }
+# What pytest may report in addition to the test itself: a teardown that fails.
+_BESIDE_TESTS = frozenset({"error", "errors"})
 _NUMBER_FIRST = re.compile(r"(?P<number>[0-9]+) (?P<word>[a-z]+(?: [a-z]+)*)")
 _WORD_FIRST = re.compile(r"(?P<word>[A-Za-z]+(?: [a-z]+)*)(?:=|: *| )(?P<number>[0-9]+)")
 _ASIDE = re.compile(r"\([^()]*\)")
@@ -27,9 +29,12 @@ def tally(closing: re.Match[str]) -> Counter[str]:
     counted: Counter[str] = Counter()
     for pattern, phrase in ((_NUMBER_FIRST, said.get("counts")), (_WORD_FIRST, said.get("labels"))):
         for found in pattern.finditer(_ASIDE.sub("", phrase or "")):
-            counted[_MEANING.get(found["word"].lower(), "other")] += int(found["number"])
+            word, number = found["word"].lower(), int(found["number"])
+            counted[_MEANING.get(word, "other")] += number
+            counted["beside"] += number if word in _BESIDE_TESTS else 0
     if "passed" not in counted:
-        # At least zero: unittest counts a failed subtest or a broken setUpClass as a failure, but not as a test.
+        # unittest counts every failed subtest, and a broken setUpClass, as a failure, but not as a test.
+        counted["failed"] = min(counted["failed"], max(counted["ran"] - counted["skipped"], min(counted["failed"], 1)))
         counted["passed"] = max(0, counted["ran"] - counted["failed"] - counted["skipped"])
     return counted
 
@@ -64,7 +69,8 @@ class Runner(NamedTuple):
 
     def _statement(self, closing: re.Match[str], start: int) -> Statement:
         counted = self.tally(closing)
-        return Statement(self.name, start, closing.end(), counted["passed"], counted["failed"], counted["skipped"])
+        outcomes = (counted["passed"], counted["failed"], counted["skipped"])
+        return Statement(self.name, start, closing.end(), *outcomes, counted["beside"] if self.name == "pytest" else 0)
 
 
 _PYTEST_OUTCOME = "<n> (?:subtests )?(?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun)"

@@ -13,7 +13,10 @@ from ._statement import Statement
 
 
 class TestCounts(Struct, frozen=True):
-    """Tests by what came of them, added up over every runner that spoke."""
+    """Tests by what came of them, added up over every runner that spoke.
+
+    `beside` is how many of these were perhaps told in addition to a test: an error in its teardown.
+    """
 
     # Keeps pytest from taking the class for a test.
     __test__: ClassVar[bool] = False
@@ -22,6 +25,7 @@ class TestCounts(Struct, frozen=True):
     failed: int = 0
     skipped: int = 0
     runners: tuple[str, ...] = ()
+    beside: int = 0
 
     @property
     def collected(self) -> int:
@@ -75,4 +79,5 @@ def _added_up(said: Sequence[Statement]) -> TestCounts:
         failed=sum(statement.failed for statement in said),
         skipped=sum(statement.skipped for statement in said),
         runners=tuple(dict.fromkeys(statement.runner for statement in said)),
+        beside=sum(statement.beside for statement in said),
     )

@@ -20,7 +20,8 @@ def read_quiet_pytest(text: str) -> Iterator[Statement]:
             captured = bool(line["captured"])
         elif not captured:
             counted = tally(line)
-            yield Statement("pytest", *line.span(), counted["passed"], counted["failed"], counted["skipped"])
+            outcomes = (counted["passed"], counted["failed"], counted["skipped"], counted["beside"])
+            yield Statement("pytest", *line.span(), *outcomes)
 
 
 _GO = whole_lines(

@@ -13,6 +13,7 @@ class Statement(NamedTuple):
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    beside: int = 0
 
 
 def whole_lines(pattern: str) -> re.Pattern[str]:

@@ -234,7 +234,7 @@ def build(plan: Step) -> None:
         build_bind(root, {"source": source, "target": target})
     if plan["private_network"]:
         raise_loopback()
-    socket.sethostname("trueup")
+    socket.sethostname("localhost")
     make_root(root)
     # Only now: a link in the repository can no longer lead a write to the machine outside.
     for change in changes:

@@ -65,6 +65,9 @@ def sandbox_environment(environ: Mapping[str, str], home: Path) -> dict[str, str
         "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
         "SHELL": "/bin/bash",
         "TERM": "dumb",
+        # What one check leaves in HOME or as byte code must not decide the next.
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
