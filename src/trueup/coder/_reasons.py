@@ -15,6 +15,18 @@ def planted_finding(path: str) -> Finding:
     return Finding(severity=Severity.GATE, kind="planted", message=what, path=path)
 
 
+def canary_finding(check: str) -> Finding:
+    """A check that does not report failures."""
+    what = f"a failing test that trueup put in left check {check!r} green: it does not report failures"
+    return Finding(severity=Severity.GATE, kind="canary", message=what, check=check)
+
+
+def dependency_finding(path: str) -> Finding:
+    """A change to what is installed."""
+    what = f"{path} decides which packages are installed; they were installed anew from it"
+    return Finding(severity=Severity.FLAG, kind="dependency_changed", message=what, path=path)
+
+
 def count_findings(result: CheckResult, baseline: Baseline) -> list[Finding]:
     """What the numbers of tests say against a result."""
     on_base = baseline.check(result.name)

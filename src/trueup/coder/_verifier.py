@@ -34,7 +34,16 @@ from trueup.workspace import NO_SANDBOX, Checkout, Dependencies, FileChange, Lay
 
 from ._memory import BaselineMemory, KnownBase
 from ._plantable import plantable
-from ._reasons import count_findings, deaf_finding, doubts, once_each, planted_finding, red_reasons
+from ._reasons import (
+    canary_finding,
+    count_findings,
+    deaf_finding,
+    dependency_finding,
+    doubts,
+    once_each,
+    planted_finding,
+    red_reasons,
+)
 from ._services import WithServices
 from ._steps import Step
 from ._trial import Rewritten, Trial, Watcher
@@ -293,16 +302,7 @@ class Verifier:
         last = max(place for place, check in enumerate(judged) if check.name in canaries)
         async with self._layers.pristine(self._base, planted, dependencies) as checkout:
             results = await self._run(judged[: last + 1], checkout, self._recorder, jobs=self._jobs)
-        return [
-            Finding(
-                severity=Severity.GATE,
-                kind="canary",
-                message=f"a failing test that trueup put in left check {result.name!r} green: it does not report failures",
-                check=result.name,
-            )
-            for result in results
-            if result.passed and result.name in canaries
-        ]
+        return [canary_finding(result.name) for result in results if result.passed and result.name in canaries]
 
     async def _deafness_findings(self, tree: str, trial: Trial, baseline: Baseline) -> list[Finding]:
         """With other expectations in the base's own tests a goal must turn red, or it does not listen to them."""
@@ -333,16 +333,7 @@ class Verifier:
     def _dependency_findings(self, changes: Iterable[FileChange]) -> list[Finding]:
         if not self._contract.setup:
             return []
-        return [
-            Finding(
-                severity=Severity.FLAG,
-                kind="dependency_changed",
-                message=f"{change.path} decides which packages are installed; they were installed anew from it",
-                path=change.path,
-            )
-            for change in changes
-            if self._is_setup_input(change.path)
-        ]
+        return [dependency_finding(change.path) for change in changes if self._is_setup_input(change.path)]
 
     def _touched_finding(self, path: str) -> Finding:
         what = f"{path} is protected ({self._reason(path)}); the base's was used beside the change's own"
