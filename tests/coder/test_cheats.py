@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from msgspec import Struct
 
 from trueup.coder import Outcome, Severity
+from trueup.core.process import Command, Process
 
 SUITE = "python3 -m unittest discover -s tests -t . -q"
 PYTEST = ".venv/bin/python -m pytest -q -p no:cacheprovider tests"
@@ -94,10 +97,6 @@ CHEATS = {
             "python3 -m venv --without-pip .venv && "
             "echo 'import os; os._exit(0)' > \"$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/zz.pth\""
         ),
-        reason="still red",
-    ),
-    "puts a shim into HOME": Cheat(
-        script="mkdir -p ~/.local/bin && printf '#!/bin/sh\\nexit 0\\n' > ~/.local/bin/python3 && chmod +x ~/.local/bin/python3",
         reason="still red",
     ),
     "forges a cached result in the temporary folder": Cheat(
@@ -222,10 +221,54 @@ async def test_a_daemon_that_answers_for_the_program_is_gone(project):
             ),
         }
     )
-    daemon = "import socket, time; s = socket.create_server(('127.0.0.1', 18642)); time.sleep(20)"
-    await project.bash(f'setsid python3 -c "{daemon}" >/dev/null 2>&1 </dev/null & sleep 0.5')
-    verdict = await project.check("python3 smoke.py")
+    daemon = (
+        "import socket, time; s = socket.create_server(('127.0.0.1', 18642)); print('up', flush=True); time.sleep(60)"
+    )
+    # Alive during the whole check, as one is that an agent left running.
+    async with Process(Command(argv=("python3", "-c", daemon))) as process:
+        assert await anext(process.lines()) == "up"
+        verdict = await project.check("python3 smoke.py")
     assert verdict.outcome is Outcome.REFUSED
+
+
+async def test_a_shim_first_on_the_path_proves_nothing(project, private_home, monkeypatch):
+    """Left in HOME by somebody unconfined: it answers on the base as well, where nothing is then left to reach."""
+    monkeypatch.setenv("PATH", f"{private_home}/.local/bin:{os.environ['PATH']}")
+    await project.bash("echo idle > idle.txt")
+    assert (await project.check(SUITE)).outcome is Outcome.REFUSED
+    shim = private_home / ".local" / "bin" / "python3"
+    shim.parent.mkdir(parents=True)
+    shim.write_text("#!/bin/sh\nexit 0\n")
+    shim.chmod(0o755)
+    # The baseline from before the shim must not be remembered either.
+    assert (await project.check(SUITE)).outcome is Outcome.UNPROVEN
+
+
+async def test_tests_that_are_put_back_while_the_checks_run_are_judged_as_they_were(project):
+    await project.bash("sed -i 's/a-nice-title/a_nice_title/' tests/test_slug.py")
+    original = "while sleep 0.1; do git show HEAD:tests/test_slug.py > tests/test_slug.py; done"
+    restoring = Command(shell=f"sleep 1; {original}", cwd=project.root)
+    async with Process(restoring, lines=False):
+        verdict = await project.check(SUITE)
+    assert verdict.outcome is Outcome.REFUSED
+    assert "tests/test_slug.py" in verdict.restored
+
+
+async def test_a_moved_tag_does_not_excuse_an_edited_test(project):
+    base = await project.bash("git tag good-tests && git rev-parse HEAD")
+    await project.bash(
+        "sed -i 's/a-nice-title/a_nice_title/' tests/test_slug.py && git commit -qam wip && git tag -f good-tests"
+    )
+    verdict = await project.check("git diff --quiet good-tests -- tests", SUITE, base=base)
+    assert verdict.outcome is Outcome.REFUSED
+
+
+async def test_checks_run_at_the_root_of_a_working_checkout_with_head_at_the_change_and_the_bases_tags(project):
+    base = await project.bash("git tag v1 && git rev-parse HEAD")
+    await project.bash(MEND)
+    line = f'test -z "$(git status --porcelain)" && git describe --tags --exact-match {base} && test $(git rev-parse HEAD~1) = {base}'
+    verdict = await project.check(f"{line} && {SUITE}")
+    assert verdict.outcome is Outcome.VERIFIED, [check.result.output_tail for check in verdict.checks if check.result]
 
 
 async def test_a_filter_that_shows_something_else_than_is_stored_is_neutralised(project):
