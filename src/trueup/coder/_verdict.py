@@ -33,6 +33,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     message: str
     path: str | None = None
     check: str | None = None
+    line: int | None = None
 
 
 class CheckVerdict(Struct, frozen=True, kw_only=True):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from .process import Finished
+from .process import Command, Finished, Process
 from .usage import Usage
 
 
@@ -27,6 +28,14 @@ class Shell(Protocol):
 
     async def run(self, command: ShellCommand) -> Finished:
         """Run to the end with stdout and stderr as one stream; a `TrueupError` where it could not run at all."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts a program where work happens, and lets it be watched and stopped while it runs."""
+
+    def launch(self, command: Command) -> AbstractAsyncContextManager[Process]:
+        """Start it; `cwd` is below the root of the work, `env` is added to what programs there see anyway."""
         ...
 
 
