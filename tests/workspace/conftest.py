@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from checkouts import Checkout
+from trueup.workspace import Backend, Layers, Workspace, find_backend
 from trueup.workspace._mirror import Mirror
 from trueup.workspace._repository import Repository
 
@@ -29,6 +31,28 @@ def mirror(user, tmp_path):
         return await Mirror.open(await Repository.open(folder or user.root), tmp_path / "cache" / "mirror")
 
     return opened
+
+
+@pytest.fixture
+def layers(mirror, tmp_path, monkeypatch):
+    """Opens the layers of the user's repository, in the best sandbox or the one that is named."""
+    monkeypatch.setenv("PATH", f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin")
+
+    async def opened(backend: Backend | None = None) -> Layers:
+        made = await mirror()
+        store = tmp_path / "store" / "user"
+        store.mkdir(parents=True, exist_ok=True)
+        return Layers(made.repository, made, store, backend or await find_backend())
+
+    return opened
+
+
+@pytest.fixture
+async def workspace(layers, user):
+    """An agent's workspace at the base."""
+    made = await Workspace.create(await layers(), user.head)
+    yield made
+    await made.discard()
 
 
 @pytest.fixture

@@ -236,7 +236,7 @@ async def test_a_folder_may_be_shown_or_lent(inside, tmp_path):
     shown.mkdir()
     lent.mkdir()
     (shown / "file").write_text("see\n")
-    profile = Profile(readable=(shown,), writable={str(lent): "/lent"})
+    profile = Profile(readable={str(shown): str(shown)}, writable={str(lent): "/lent"})
     finished = await inside(f"cat {shown}/file; touch {shown}/x 2>/dev/null; echo y > /lent/z", profile=profile)
     assert finished.stdout.text == "see\n"
     assert sorted(path.name for path in shown.iterdir()) == ["file"]
@@ -251,7 +251,7 @@ async def test_a_stack_that_cannot_be_built_says_why(inside, tmp_path):
 async def test_scratch_of_a_dead_owner_is_found_and_that_of_a_living_one_is_not(tmp_path):
     living = Scratch.create(tmp_path)
     dead = Scratch.create(tmp_path)
-    os.close(dead._lock)
+    dead.release()
     assert abandoned(tmp_path) == [dead.folder]
     living.discard()
 

@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import pytest
 
+from agents_at_work import changed, work
 from trueup.core.errors import InfrastructureError, PolicyRefusedError
 from trueup.core.protocols import ShellCommand
-from trueup.workspace import Layers, Workspace, clean_workspaces, find_backend, list_workspaces
+from trueup.workspace import Workspace, clean_workspaces, list_workspaces
 from trueup.workspace._sandbox._probe import ATTEMPTS
-
-
-@pytest.fixture
-def layers(user, mirror, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin")
-
-    async def opened() -> Layers:
-        made = await mirror()
-        return Layers(made.repository, made, tmp_path / "store" / "user", await find_backend())
-
-    return opened
-
-
-@pytest.fixture
-async def workspace(layers, user):
-    made = await Workspace.create(await layers(), user.head)
-    yield made
-    await made.discard()
-
-
-async def work(workspace: Workspace, line: str):
-    """What an agent does: one stretch of work, and then it is gone."""
-    async with workspace.open() as shell:
-        finished = await shell.run(ShellCommand(line=line, timeout_secs=60))
-    assert finished.exit_code == 0, finished.stdout.text
-    return finished.stdout.text
-
-
-def changed(change) -> dict[str, str]:
-    return {file.path: file.status for file in change.files}
 
 
 async def test_an_agent_works_at_the_repositorys_own_path_in_a_clone_of_its_own(workspace, user):
@@ -181,7 +149,7 @@ async def test_ports_are_given_that_nobody_uses(workspace):
 async def test_an_abandoned_workspace_is_found_and_cleaned_and_a_living_one_is_not(layers, user, tmp_path):
     living = await Workspace.create(await layers(), user.head)
     dead = await Workspace.create(await layers(), user.head)
-    os.close(dead._scratch._lock)
+    dead._scratch.release()
     stores = tmp_path / "store"
     assert [kept.abandoned for kept in list_workspaces(stores)] == [False, True]
     assert [kept.path.name for kept in clean_workspaces(stores)] == [dead.id]

@@ -180,7 +180,7 @@ class Layers:
                 home=dependencies.home if dependencies else None,
                 disk_mb=disk_mb,
             )
-            async with self._mounted(plan, scratch) as checkout:
+            async with self.mounted(plan, scratch) as checkout:
                 yield checkout
         finally:
             await asyncio.to_thread(scratch.discard)
@@ -222,7 +222,7 @@ class Layers:
                 profile=Profile(network=True),
                 variables=self._setup_variables(setup, of_a_change=tree is not None),
             )
-            async with self._mounted(plan, scratch) as checkout:
+            async with self.mounted(plan, scratch) as checkout:
                 for command in setup.commands:
                     await _run_setup(checkout, command, setup.limit_secs)
             tracked = tracked_paths(await self.entries(tree or await self._tree_of(base)))
@@ -237,9 +237,10 @@ class Layers:
         # What a change wants installed is fetched, and kept from running scripts of its own where that can be said.
         return {**NO_INSTALL_SCRIPTS, **named} if of_a_change else named
 
-    def _mounted(self, plan: StackPlan, scratch: Scratch) -> Stack | PlainCheckout:
+    def mounted(self, plan: StackPlan, scratch: Scratch) -> Stack | PlainCheckout:
+        """A plan in a sandbox, or as a plain copy where there is none."""
         if self.backend == NO_SANDBOX:
-            return PlainCheckout(plan, scratch)
+            return PlainCheckout(plan, scratch, self.environ)
         return Stack(plan, self.backend, scratch, self.environ)
 
     def _stamp_of_reused(self, name: str) -> str:

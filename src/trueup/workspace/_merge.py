@@ -39,6 +39,10 @@ class DirtyFilesError(TrueupError):
         self.paths = paths
 
 
+class BranchMovedError(InputError):
+    """A branch is no longer where a merge was prepared for; it was left alone."""
+
+
 class PreparedMerge(Struct, frozen=True, kw_only=True):
     """A commit that a branch can be moved to.
 
@@ -95,6 +99,22 @@ async def complete_merge(repo: Repository, mirror: Mirror, prepared: PreparedMer
             await _advance_checkout(repo, prepared)
         else:
             await _move_ref(repo, prepared.branch, prepared.old, prepared.commit)
+    return Merged(commit=prepared.commit, tree=prepared.tree, branch=prepared.branch, fast_forwarded_checkout=here)
+
+
+async def resume_merge(repo: Repository, prepared: PreparedMerge) -> Merged | None:
+    """Where a merge was cut off: None if the branch was never moved, else the merge, with the user's files brought up.
+
+    Whether the files were reached is not known, so that is done again: it changes nothing where they were.
+    """
+    tip = await _tip(repo, prepared.branch)
+    if tip is None or not await repo.git.ok("merge-base", "--is-ancestor", prepared.commit, tip):
+        return None
+    here = await _is_here(repo, prepared.branch)
+    if here and tip == prepared.commit and prepared.old not in {None, prepared.commit}:
+        again = await _as_user(repo).attempt("read-tree", "-m", "-u", str(prepared.old), prepared.commit)
+        if again.exit_code != 0:
+            raise InputError(f"your files could not be brought up to the change: {last_words(again)}")
     return Merged(commit=prepared.commit, tree=prepared.tree, branch=prepared.branch, fast_forwarded_checkout=here)
 
 
@@ -171,14 +191,14 @@ async def _move_ref(repo: Repository, branch: str | None, old: str | None, new: 
     expected = old or "0" * len(new)
     moved = await _as_user(repo).attempt("update-ref", "--no-deref", "-m", "merge by trueup", ref, new, expected)
     if moved.exit_code != 0:
-        raise InputError(f"{branch or 'HEAD'} has moved meanwhile, and was left alone: {last_words(moved)}")
+        raise BranchMovedError(f"{branch or 'HEAD'} has moved meanwhile, and was left alone: {last_words(moved)}")
 
 
 async def _advance_checkout(repo: Repository, prepared: PreparedMerge) -> None:
     """Move the branch and the files together. What would refuse is asked first, so that nothing has moved by then."""
     old = await repo.resolve("HEAD")
     if old != prepared.old:
-        raise InputError(
+        raise BranchMovedError(
             f"{prepared.branch or 'HEAD'} has moved meanwhile, and was left alone; prepare the merge again"
         )
     if overlapping := await _dirty_among_changes(repo, old, prepared.commit):

@@ -16,9 +16,11 @@ from trueup.core.process import Command
 
 from ._base import copy_warm_index, derive_git_dir, write_base
 from ._clone import write_clone, write_files, write_submodules
+from ._diff import DiffStat, read_diff_stat, read_patch
 from ._git import Git, GitError, as_bytes, join_nul, last_words, start
 from ._incoming import receive_pack
 from ._locks import locked
+from ._outgoing import is_whole, write_pack
 from ._private_git import user_settings, write_git_dir
 from ._repository import Repository
 from ._snapshot_script import snapshot_script
@@ -168,27 +170,50 @@ class Mirror:
     async def export(self, commit: str, base: str, folder: Path) -> None:
         """Write what must be laid over layer 1 of a base to make it a commit.
 
-        First everything in `deleted.json` goes, then everything in `files` comes; `pack`, `index` and `head` are for
-        the .git folder.
+        As `export_files`, with `pack`, `index` and `head` for the .git folder.
         """
-        home = await self._base(base)
         folder = _absolute(folder)
-        files, index = folder / "files", folder / "index"
-        files.mkdir(parents=True)
-        await asyncio.to_thread(shutil.copy2, home / "index", index)
-        changes = await self.changes(base, commit)
-        git = Git(home, work_tree=files, index=index, objects=self.objects)
-        await put_entries(git, {change.path: _new_entry(change) for change in changes}, len(commit))
-        wanted = [as_bytes(change.path) for change in changes if change.new_mode]
-        await git.output("checkout-index", "-u", "-z", "--stdin", stdin=join_nul(wanted))
-        gone = [change.path for change in changes if change.status in {"deleted", "type_changed"}]
-        (folder / "deleted.json").write_text(json.dumps(gone))
+        await self.export_files(commit, base, folder)
         (folder / "head").write_text(f"{commit}\n")
         (folder / "pack").mkdir()
         await self.git.output(
             *("pack-objects", "--revs", "--non-empty", "-q", str(folder / "pack" / "pack")),
             stdin=f"{commit}\n^{base}\n".encode(),
         )
+
+    async def export_files(self, tree: str, base: str, folder: Path) -> None:
+        """Write what must be laid over the files of a base to make them those of a tree.
+
+        First everything in `deleted.json` goes, then everything in `files` comes.
+        """
+        home = await self._base(base)
+        folder = _absolute(folder)
+        files, index = folder / "files", folder / "index"
+        files.mkdir(parents=True)
+        await asyncio.to_thread(shutil.copy2, home / "index", index)
+        changes = await self.changes(base, tree)
+        git = Git(home, work_tree=files, index=index, objects=self.objects)
+        await put_entries(git, {change.path: _new_entry(change) for change in changes}, len(tree))
+        wanted = [as_bytes(change.path) for change in changes if change.new_mode]
+        await git.output("checkout-index", "-u", "-z", "--stdin", stdin=join_nul(wanted))
+        gone = [change.path for change in changes if change.status in {"deleted", "type_changed"}]
+        (folder / "deleted.json").write_text(json.dumps(gone))
+
+    async def diff(self, old: str, new: str) -> bytes:
+        """The patch that makes one tree of another, for `apply_patch` and for people; empty where they are the same."""
+        return await read_patch(self.git, old, new)
+
+    async def diff_stat(self, old: str, new: str) -> DiffStat:
+        """How much differs between two trees."""
+        return await read_diff_stat(self.git, old, new)
+
+    async def has(self, tree: str, base: str | None = None) -> bool:
+        """Whether every object of a tree is here; with a base, of what it has beyond that."""
+        return await is_whole(self.git, tree, base)
+
+    async def write_pack(self, tree: str, base: str, path: Path) -> None:
+        """Write what a tree has beyond its base into a file, all of it or nothing, for `import_pack` to take back."""
+        await write_pack(self.git, tree, base, _absolute(path))
 
     async def import_pack(self, pack: bytes | Path, expected_tree: str, base: str | None = None) -> None:
         """Take in what a sandbox packed, once it is proven to be whole and to hold the tree that was promised."""

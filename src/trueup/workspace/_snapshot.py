@@ -36,12 +36,18 @@ class ChangeFinding(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """What was made of a base: a tree, the files that differ, and what is unusual about them."""
+    """What was made of a base: a tree, the files that differ, and what is unusual about them.
+
+    `ignored` are the first of the `ignored_total` paths that were left beside it: they are not part of the tree, and no
+    check can have seen them. A folder has a slash at its end.
+    """
 
     base: str
     tree: str
     files: list[FileChange]
     findings: list[ChangeFinding]
+    ignored: list[str] = []
+    ignored_total: int = 0
 
 
 async def inspect_change(mirror: Mirror, base: str, tree: str) -> Change:

@@ -8,9 +8,9 @@ is allowed (`_view.py`), never of what is forbidden.
 
 from ._backend import NO_SANDBOX, Backend, SandboxError, find_backend, installed_backends
 from ._probe import Escape, prove
-from ._scratch import Scratch, abandoned
+from ._scratch import Scratch, abandoned, inhabitants
 from ._stack import Stack, StackPlan
-from ._view import Profile, sandbox_environment
+from ._view import Profile, sandbox_environment, user_environment
 from ._watch import Fingerprint
 
 __all__ = [
@@ -25,7 +25,9 @@ __all__ = [
     "StackPlan",
     "abandoned",
     "find_backend",
+    "inhabitants",
     "installed_backends",
     "prove",
     "sandbox_environment",
+    "user_environment",
 ]

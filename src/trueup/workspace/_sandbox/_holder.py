@@ -15,6 +15,7 @@ import stat
 import struct
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 Step = dict[str, Any]
@@ -32,6 +33,7 @@ AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 1, 2
 SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 SYS_MOUNT_SETATTR = 442
+MOST_LINKS = 40
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -107,7 +109,8 @@ def raise_loopback() -> None:
 
 def place(root: str, target: str, is_folder: bool = True) -> str:
     """Make sure that something can be mounted at a target below the new root."""
-    path = root + target
+    path = inside(root, target)
+    open_way(root, path)
     if os.path.lexists(path):
         return path
     if is_folder:
@@ -117,6 +120,39 @@ def place(root: str, target: str, is_folder: bool = True) -> str:
         with open(path, "w"):
             pass
     return path
+
+
+def inside(root: str, target: str) -> str:
+    """A path below the new root whose links are followed there, as they will be once it is the root.
+
+    HOME and the temporary folder may hold links of an earlier command's: followed from here, they lead out.
+    """
+    path, parts, links = root, target.split("/"), 0
+    while parts:
+        part = parts.pop(0)
+        step = f"{path}/{part}"
+        if part == "..":
+            path = path if path == root else os.path.dirname(path)
+        elif part and part != "." and os.path.islink(step):
+            links += 1
+            if links > MOST_LINKS:
+                raise BuildError(f"{target} leads through too many links")
+            aim = os.readlink(step)
+            path = root if aim.startswith("/") else path
+            parts = aim.split("/") + parts
+        elif part and part != ".":
+            path = step
+    return path
+
+
+def open_way(root: str, path: str) -> None:
+    """Folders on the way may be an earlier command's, which closed them; those of the system cannot be changed."""
+    way = os.path.dirname(path)
+    while len(way) > len(root):
+        if os.path.isdir(way) and os.stat(way).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            with suppress(OSError):
+                os.chmod(way, stat.S_IMODE(os.stat(way).st_mode) | stat.S_IRWXU)
+        way = os.path.dirname(way)
 
 
 def build_bind(root: str, step: Step) -> None:

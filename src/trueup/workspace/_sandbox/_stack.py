@@ -7,25 +7,32 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from trueup.core.errors import InfrastructureError
+from trueup.core.errors import InputError, SpawnError
 from trueup.core.process import Command, Finished, Process
 from trueup.core.protocols import ShellCommand
 
 from ._backend import Backend, SandboxError
+from ._disk_watch import watched
 from ._holder import apply_change
 from ._scratch import Scratch
 from ._view import Profile, sandbox_environment, view_steps
 from ._watch import Fingerprint, fingerprints, is_changed
 
-POLL_SECS = 1.0
 BASH = ("bash", "--noprofile", "--norc", "-o", "pipefail", "-c")
+
+# Asked inside, whose PATH and files are not ours.
+FIND_PROGRAM = 'cd -- "$1" 2>/dev/null || exit 3; type -P -- "$0" || exit 4'
+NO_FOLDER, NO_PROGRAM = 3, 4
+FIND_SECS = 30
 
 
 class StackPlan(Struct, frozen=True, kw_only=True):
@@ -47,8 +54,7 @@ class StackPlan(Struct, frozen=True, kw_only=True):
 
 def copy_layers(plan: StackPlan, scratch: Scratch) -> None:
     """Put the layers and the change into the top itself, once, where they cannot be mounted below it."""
-    done = scratch.folder / "copied"
-    if done.exists():
+    if scratch.is_copied:
         return
     upper = plan.upper or scratch.folder / "upper"
     for layer in reversed(plan.layers):
@@ -57,7 +63,7 @@ def copy_layers(plan: StackPlan, scratch: Scratch) -> None:
         apply_change(str(upper), str(change))
     if plan.home is not None:
         shutil.copytree(plan.home, scratch.folder / "home", symlinks=True, dirs_exist_ok=True)
-    done.touch()
+    scratch.mark_copied()
 
 
 class Stack:
@@ -77,6 +83,7 @@ class Stack:
         return self._backend
 
     async def __aenter__(self) -> Self:
+        self._refuse_hidden_targets()
         if self._backend.copies:
             await asyncio.to_thread(copy_layers, self._plan, self._scratch)
         program = str(Path(__file__).with_name("_holder.py"))
@@ -107,30 +114,54 @@ class Stack:
         )
 
     async def run_argv(
-        self,
-        argv: tuple[str, ...],
-        *,
-        cwd: str = ".",
-        env: Mapping[str, str] | None = None,
-        network: bool = False,
-        disk_mb: int | None = None,
-        **options: Any,
+        self, argv: tuple[str, ...], *, network: bool = False, disk_mb: int | None = None, **options: Any
     ) -> Finished:
         """Run a program inside. Options are those of `Command`; `disk_mb` narrows the plan's limit."""
         most_mb = min(disk_mb or self._plan.disk_mb, self._plan.disk_mb)
+        entering = self._entering(Command(argv=argv, **options), network=network)
+        async with watched(entering, self._scratch, most_mb, lines=False) as process:
+            return await process.wait()
+
+    @asynccontextmanager
+    async def launch(self, command: Command) -> AsyncIterator[Process]:
+        """Start a program inside that streams its lines and takes input; leaving ends its whole tree.
+
+        `cwd` is below the repository, `env` is added to the sandbox's own. A `SpawnError` where the program or the
+        folder is not there inside. A signal that ended it comes out as the exit code 128 + signal.
+        """
+        name = BASH[0] if command.shell is not None else command.argv[0]
+        if await self.find_program(name, cwd=str(command.cwd), env=command.env) is None:
+            raise SpawnError(
+                f"could not start {name!r}: the sandbox has no such program on its PATH; install it for the whole "
+                "system, or let the file be shown inside and give its whole path"
+            )
+        async with watched(self._entering(command), self._scratch, self._plan.disk_mb) as process:
+            yield process
+
+    async def find_program(self, name: str, *, cwd: str = ".", env: Mapping[str, str] | None = None) -> str | None:
+        """Where a program is that would be started inside, or None; a `SpawnError` where there is no such folder."""
         folder = str(self._plan.repo / cwd)
-        entering = self._backend.enter(self._holder.pid, folder, network=network or self._plan.profile.network)
-        variables = {**sandbox_environment(self._environ, self._home), **self._plan.variables, **(env or {})}
-        command = Command(argv=(*entering, *argv), env=variables, cwd="/", **options)
-        async with Process(command, lines=False) as process:
-            watch = asyncio.create_task(self._watch_disk(process, most_mb))
-            try:
-                finished = await process.wait()
-            finally:
-                watch.cancel()
-        if watch.done() and not watch.cancelled() and watch.exception() is None:
-            raise InfrastructureError(f"a command wrote more than {most_mb} MB and was ended")
-        return finished
+        finished = await self.run_argv(
+            ("bash", "-c", FIND_PROGRAM, name, folder), cwd="/", env=env, timeout_secs=FIND_SECS
+        )
+        if finished.exit_code == NO_FOLDER:
+            raise SpawnError(f"could not start {name!r}: the sandbox has no folder {folder} that can be entered")
+        if finished.exit_code not in (0, NO_PROGRAM):
+            why = finished.stderr.tail(500).strip() or f"exit {finished.exit_code}"
+            raise SandboxError(f"the sandbox could not be entered: {why}")
+        return finished.stdout.text.removesuffix("\n") or None
+
+    def _entering(self, command: Command, *, network: bool = False) -> Command:
+        """A command that runs another one inside."""
+        into = self._backend.enter(
+            self._holder.pid,
+            str(self._plan.repo / command.cwd),
+            network=network or self._plan.profile.network,
+        )
+        words = command.argv if command.shell is None else (*BASH, command.shell)
+        environment = sandbox_environment(self._environ, self._home)
+        variables = {**environment, **self._plan.variables, **(command.env or {})}
+        return replace(command, argv=(*into, *words), shell=None, cwd="/", env=variables)
 
     async def fingerprints(self, paths: Iterable[str]) -> dict[str, Fingerprint]:
         """The state of files inside, to be handed to `rewritten` later."""
@@ -149,17 +180,18 @@ class Stack:
     def _seen_from_outside(self) -> Path:
         return Path(f"/proc/{self._holder.pid}/root{self._plan.repo}")
 
-    async def _watch_disk(self, process: Process, most_mb: int) -> None:
-        """Return, having stopped the command, once it wrote too much; a busy disk is looked at less often."""
-        loop = asyncio.get_running_loop()
-        pause = POLL_SECS
-        while True:
-            await asyncio.sleep(pause)
-            started = loop.time()
-            if await asyncio.to_thread(self._scratch.size_bytes) > most_mb << 20:
-                process.stop()
-                return
-            pause = max(POLL_SECS, 10 * (loop.time() - started))
+    def _refuse_hidden_targets(self) -> None:
+        """What is shown has its place outside of the repository: inside it would hide, or become, part of the work."""
+        profile = self._plan.profile
+        for source, target in (*profile.readable.items(), *profile.writable.items()):
+            place = Path(os.path.normpath(target))
+            if not place.is_absolute() or place.is_relative_to(self._plan.repo):
+                raise InputError(
+                    f"{source} cannot be shown in the sandbox at {target}: the place must be an absolute path outside of "
+                    f"the repository {self._plan.repo}, such as /run/trueup/{place.name}"
+                )
+            if not Path(source).exists():
+                raise InputError(f"{source} is to be shown in the sandbox at {target}, and does not exist")
 
     async def _build(self) -> None:
         await self._holder.write(json.dumps(self._steps()).encode() + b"\n")

@@ -28,6 +28,12 @@ TOOLCHAIN_VARIABLES = (
 ).split()
 PLAIN_VARIABLES = "LANG LC_ALL LC_CTYPE TZ USER LOGNAME".split()
 
+# Set in a hook, for one: with these git looks at another repository than the one that it is called in.
+GIT_PLACES = frozenset(
+    "GIT_DIR GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY "
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_NAMESPACE GIT_SHALLOW_FILE GIT_GRAFT_FILE GIT_QUARANTINE_PATH".split()
+)
+
 # Readable for root, and nobody's business.
 SECRETS = (
     "/etc/shadow",
@@ -47,10 +53,13 @@ TOOLCHAIN_SECRETS = (".sdkman/etc/token",)
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """What a stack allows beyond the common view: a network, folders to read, folders to write (source → target)."""
+    """What a stack allows beyond the common view: a network; files and folders to read, and to write.
+
+    Both go from where they are to where they are seen, which is anywhere but in the repository.
+    """
 
     network: bool = False
-    readable: tuple[Path, ...] = ()
+    readable: dict[str, str] = {}
     writable: dict[str, str] = {}
 
 
@@ -71,6 +80,17 @@ def sandbox_environment(environ: Mapping[str, str], home: Path) -> dict[str, str
     }
 
 
+def user_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a command without a sandbox starts with: the user's, less trueup's own and git's places."""
+    own = _own_prefix()
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name not in GIT_PLACES and not (name == "VIRTUAL_ENV" and own and Path(value) == own)
+    }
+    return {**kept, "PATH": os.pathsep.join(_search_path(environ))}
+
+
 def view_steps(
     environ: Mapping[str, str], home: Path, scratch: Path, profile: Profile, home_layer: Path | None
 ) -> Iterator[Step]:
@@ -86,8 +106,8 @@ def view_steps(
     yield _home_step(home, scratch, home_layer)
     for folder in _toolchain_folders(environ, home):
         yield {"kind": "bind", "source": str(folder), "target": str(folder)}
-    for folder in profile.readable:
-        yield {"kind": "bind", "source": str(folder), "target": str(folder)}
+    for source, target in profile.readable.items():
+        yield {"kind": "bind", "source": source, "target": target}
     for source, target in profile.writable.items():
         yield {"kind": "bind", "source": source, "target": target, "writable": True}
     yield from _hide_secrets(home)
@@ -142,8 +162,13 @@ def _shows_too_much(folder: Path, home: Path) -> bool:
 def _search_path(environ: Mapping[str, str]) -> list[str]:
     """The user's PATH without trueup's own environment: its Python and packages are not the project's."""
     entries = environ.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(os.pathsep)
-    own = Path(sys.prefix) if sys.prefix != sys.base_prefix else None
+    own = _own_prefix()
     return [entry for entry in entries if entry and not (own and Path(entry).is_relative_to(own))]
+
+
+def _own_prefix() -> Path | None:
+    """The virtual environment that trueup runs in."""
+    return Path(sys.prefix) if sys.prefix != sys.base_prefix else None
 
 
 def _hide_secrets(home: Path) -> Iterator[Step]:

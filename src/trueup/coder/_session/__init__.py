@@ -1,0 +1,53 @@
+"""The session behind `trueup code`: from an intent to a change that was verified, approved and delivered.
+
+A session is its events, kept in the store; told again in order they are its `Story`, so that another process can go
+on where one died. Each state has a step (`ContractStep`, `WorkStep`, `VerdictStep`, `ApprovalStep`) that ends in the
+next one. What only a person may decide is asked of a `Person`, whoever stands behind it.
+"""
+
+from . import events
+from ._chronicle import Listener, Told
+from ._person import (
+    Absent,
+    Accept,
+    Approve,
+    Discard,
+    Edit,
+    Leave,
+    Once,
+    Person,
+    Proposal,
+    Revise,
+    SendBack,
+)
+from ._request import AgentNetwork, CodeRequest, Deliver, Limits
+from ._sessions import Sessions, SessionSummary
+from ._states import FailureReason, State
+from ._story import Attempt, Story
+
+__all__ = [
+    "Absent",
+    "Accept",
+    "AgentNetwork",
+    "Approve",
+    "Attempt",
+    "CodeRequest",
+    "Deliver",
+    "Discard",
+    "Edit",
+    "FailureReason",
+    "Leave",
+    "Limits",
+    "Listener",
+    "Once",
+    "Person",
+    "Proposal",
+    "Revise",
+    "SendBack",
+    "SessionSummary",
+    "Sessions",
+    "State",
+    "Story",
+    "Told",
+    "events",
+]

@@ -1,0 +1,76 @@
+"""Who works on a session: at most one process, known by a lock that the kernel takes back when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from trueup.core.errors import InputError
+
+POLL_SECS = 0.05
+
+
+class Lease:
+    """The right to work on one session."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "owner"
+
+    @asynccontextmanager
+    async def held(self, *, wait_secs: float = 0) -> AsyncIterator[None]:
+        """Hold it, once whoever has it lets go of it; an error where that takes too long."""
+        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            await self._take(descriptor, wait_secs)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def owner(self) -> int | None:
+        """The process that works on the session now."""
+        try:
+            descriptor = os.open(self._file, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            return None if _try_lock(descriptor) else _read_owner(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def interrupt_owner(self) -> None:
+        """Ask whoever works on the session to stop; it leaves the session so that another can go on."""
+        owner = self.owner()
+        if owner is not None:
+            with suppress(ProcessLookupError):
+                os.kill(owner, signal.SIGTERM)
+
+    async def _take(self, descriptor: int, wait_secs: float) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + wait_secs
+        while not _try_lock(descriptor):
+            if loop.time() >= deadline:
+                name, owner = self._file.parent.name, _read_owner(descriptor)
+                raise InputError(
+                    f"session {name} is being worked on by process {owner}; wait for it, or `trueup code cancel {name}`"
+                )
+            await asyncio.sleep(POLL_SECS)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _read_owner(descriptor: int) -> int | None:
+    text = os.pread(descriptor, 32, 0).strip()
+    return int(text) if text.isdigit() else None

@@ -1,0 +1,132 @@
+"""Who decides: a person, asked by whatever stands between them and the session."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from trueup.contract import Baseline, Contract
+
+from .._attestation import ApprovedBy
+from .._verdict import Severity, Verdict
+from ._request import Deliver
+from ._story import Story
+
+
+class Accept(Struct, frozen=True):
+    """The contract is what is wanted."""
+
+    by: str
+
+
+class Edit(Struct, frozen=True):
+    """Another contract is wanted."""
+
+    contract: Contract
+
+
+class Revise(Struct, frozen=True):
+    """The contract is to be written anew, by these words."""
+
+    words: str
+
+
+class Approve(Struct, frozen=True):
+    """The verified change is to be delivered, in another way than was asked for where one is named."""
+
+    by: ApprovedBy
+    deliver: Deliver | None = None
+
+
+class SendBack(Struct, frozen=True):
+    """The engine is to go on, told these words."""
+
+    words: str
+
+
+class Discard(Struct, frozen=True):
+    """The change is not wanted."""
+
+    why: str = "discarded"
+
+
+class Leave(Struct, frozen=True):
+    """No answer now: the session waits."""
+
+    message: str
+
+
+class Proposal(Struct, frozen=True, kw_only=True):
+    """A contract to agree to, what its checks are worth, and why it cannot be used, if so."""
+
+    contract: Contract
+    source: str
+    baseline: Baseline
+    notes: list[str]
+    problems: list[str]
+
+
+class Person(Protocol):
+    """Answers what a session may not decide by itself."""
+
+    async def confirm(self, proposal: Proposal) -> Accept | Edit | Revise | Discard | Leave:
+        """Whether this is what done means."""
+        ...
+
+    async def approve(self, story: Story, verdict: Verdict) -> Approve | SendBack | Discard | Leave:
+        """Whether a verified change is to be delivered."""
+        ...
+
+
+class Absent:
+    """A `Person` who is not there, and has said beforehand what they agree to.
+
+    With `yes` they agree to any contract, and to a verified change about which nothing is to be said; a contract that
+    they named themselves needs no word either.
+    """
+
+    def __init__(self, *, yes: bool = False, allow_dependency_change: bool = False) -> None:
+        self._yes = yes
+        self._tolerated = {"dependency_changed"} if allow_dependency_change else set()
+
+    async def confirm(self, proposal: Proposal) -> Accept | Leave:
+        if self._yes or proposal.source.startswith(GIVEN):
+            return Accept("--yes" if self._yes else proposal.source)
+        return Leave("the contract was derived, and nobody has agreed to it")
+
+    async def approve(self, story: Story, verdict: Verdict) -> Approve | Leave:
+        if not self._yes:
+            return Leave("verified, and waits for approval")
+        objections = [
+            finding.message
+            for finding in verdict.findings
+            if finding.severity is not Severity.INFO and finding.kind not in self._tolerated
+        ]
+        if objections:
+            return Leave("verified, but a person must look at this first: " + "; ".join(objections))
+        return Approve("--yes")
+
+
+class Once:
+    """A `Person` who has one answer ready, and leaves everything after it to another."""
+
+    def __init__(self, answer: Accept | Revise | Approve | SendBack, then: Person) -> None:
+        self._answer: Accept | Revise | Approve | SendBack | None = answer
+        self._then = then
+
+    async def confirm(self, proposal: Proposal) -> Accept | Edit | Revise | Discard | Leave:
+        if isinstance(self._answer, Accept | Revise):
+            answer, self._answer = self._answer, None
+            return answer
+        return await self._then.confirm(proposal)
+
+    async def approve(self, story: Story, verdict: Verdict) -> Approve | SendBack | Discard | Leave:
+        if isinstance(self._answer, Approve | SendBack):
+            answer, self._answer = self._answer, None
+            return answer
+        return await self._then.approve(story, verdict)
+
+
+# How the source of a contract begins that a person wrote, and did not have derived.
+GIVEN = "given"

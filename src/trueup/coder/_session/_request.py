@@ -1,0 +1,64 @@
+"""What a person asks of a session."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Deliver(StrEnum):
+    """What becomes of a change that is verified and approved."""
+
+    MERGE = "merge"
+    BRANCH = "branch"
+    PATCH = "patch"
+    NONE = "none"
+
+
+class AgentNetwork(StrEnum):
+    """What an engine reaches: nothing but itself, or whatever the user reaches."""
+
+    NONE = "none"
+    HOST = "host"
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How much a session may use. Transient failures of an engine are tried again without counting.
+
+    `engine_secs` is what engines may take over all iterations, `idle_secs` how long one may keep silent. With
+    `strict`, a limit that cannot be metered ends the session.
+    """
+
+    iterations: int = 8
+    engine_secs: float | None = None
+    idle_secs: float | None = 1800
+    turns: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    retries: int = 3
+    retry_secs: float = 2
+    strict: bool = False
+
+
+class CodeRequest(Struct, frozen=True, kw_only=True):
+    """One `trueup code`: what is wanted, where, by whom, and within which limits.
+
+    `folder` is where the person stood, `generate` and `judge` are commands that answer a prompt.
+    """
+
+    intent: str
+    folder: str
+    engine: str
+    base: str | None = None
+    model: str | None = None
+    contract_file: str | None = None
+    generate: str | None = None
+    attempts_at_a_contract: int = 3
+    judge: str | None = None
+    limits: Limits = Limits()
+    deliver: Deliver = Deliver.MERGE
+    sandboxed: bool = True
+    network: AgentNetwork = AgentNetwork.NONE
+    allow_no_goal: bool = False
+    jobs: int = 1

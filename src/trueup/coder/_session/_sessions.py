@@ -1,0 +1,186 @@
+"""Every session of a user: started, found again, gone on with, given up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from trueup.core.errors import InputError
+from trueup.core.protocols import Event
+from trueup.core.trust import data_folder
+from trueup.runs import EventRecord, RunInfo, RunStore, Started, StoredRecord
+
+from .._site import Site, open_site
+from ._chronicle import Chronicle, Listener
+from ._ground import Ground, engine_of
+from ._lease import Lease
+from ._person import Absent, Once, Person, Revise, SendBack
+from ._request import CodeRequest
+from ._session import Session
+from ._states import FailureReason, State
+from ._story import Story
+from .events import SessionEvent, UserInput
+
+KIND = "code"
+PATIENCE_SECS = 30
+
+
+class SessionSummary(Struct, frozen=True, kw_only=True):
+    """One line of a list of sessions. `owner` is the process that works on it now."""
+
+    id: str
+    state: State
+    reason: FailureReason | None
+    intent: str
+    repository: str
+    started_at: str
+    owner: int | None
+
+
+class Silence:
+    """A `Listener` for whom nothing needs to be shown."""
+
+    async def hear(self, told: Any) -> None:
+        pass
+
+
+class Sessions:
+    """The sessions in a store, each with a folder for what outlives its process."""
+
+    def __init__(self, store: RunStore, folder: Path | None = None) -> None:
+        self._store = store
+        self._folder = folder or data_folder() / "sessions"
+
+    async def start(self, request: CodeRequest, person: Person, listener: Listener) -> Story:
+        """Begin a session, and go on until it has ended or waits for a person."""
+        if not request.intent.strip():
+            raise InputError('say what is to be done: trueup code "add a --version flag"')
+        site = await open_site(Path(request.folder), sandboxed=request.sandboxed)
+        base = await site.repo.resolve(request.base or "HEAD")
+        engine = await engine_of(request, site, base)
+        # Before anything is run for it: is there somebody to do the work?
+        await engine.version()
+        data = {"request": msgspec.to_builtins(request), "base": base, "repository": str(site.repo.root)}
+        started = Started(intent=request.intent, agent_id=KIND, agent_name=request.engine, data=data)
+        run = await self._store.start(started, kind=KIND)
+        story = Story(id=run.run_id, request=request, base=base)
+        return await self._run(story, site, person, listener, until=0)
+
+    async def resume(self, session_id: str, person: Person, listener: Listener) -> Story:
+        """Go on with a session from the last state that it was safe in."""
+        story, until = await self._unfinished(session_id)
+        site = await open_site(Path(story.request.folder), sandboxed=story.request.sandboxed)
+        return await self._run(story, site, person, listener, until)
+
+    async def respond(self, session_id: str, words: str, person: Person, listener: Listener) -> Story | None:
+        """Say something to a session. Where another process works on it, it hears it, and there is nothing to wait for."""
+        story, _ = await self._unfinished(session_id)
+        if self._lease(story.id).owner() is not None:
+            await self._store.append(story.id, [EventRecord("user_input", msgspec.to_builtins(UserInput(words)))])
+            return None
+        if story.state is State.CONTRACT_PROPOSED:
+            return await self.resume(story.id, Once(Revise(words), person), listener)
+        if story.state is State.NEEDS_APPROVAL:
+            return await self.resume(story.id, Once(SendBack(words), person), listener)
+        await self._store.append(story.id, [EventRecord("user_input", {"text": words})])
+        return await self.resume(story.id, person, listener)
+
+    async def abandon(self, session_id: str, why: str) -> Story:
+        """Give a session up, having stopped whoever works on it."""
+        story, _ = await self._unfinished(session_id)
+        lease = self._lease(story.id)
+        lease.interrupt_owner()
+        async with lease.held(wait_secs=PATIENCE_SECS):
+            # Whoever worked on it may have brought it further, or to its end.
+            story, until = await self._unfinished(story.id)
+            site = await open_site(Path(story.request.folder), sandboxed=story.request.sandboxed)
+            chronicle = Chronicle(story, self._store, Silence(), until)
+            return await Session(chronicle, site, self._folder_of(story), Absent()).abandon(why)
+
+    async def list(self) -> list[SessionSummary]:
+        """Every session, newest first."""
+        runs = await self._store.list(kind=KIND)
+        states = await self._store.latest([run.run_id for run in runs], "state_changed")
+        starts = {run.run_id: (await self._store.trace(run.run_id, limit=1))[0] for run in runs}
+        return [self._summary(run, states.get(run.run_id), starts[run.run_id]) for run in runs]
+
+    async def story(self, session_id: str) -> Story:
+        """A session as it is known."""
+        return (await self._read(session_id))[0]
+
+    async def diff(self, session_id: str) -> bytes:
+        """The latest change of a session, as a patch."""
+        story = await self.story(session_id)
+        if story.tree is None:
+            raise InputError(f"session {story.id} has no change yet")
+        site = await open_site(Path(story.request.folder), sandboxed=False)
+        chronicle = Chronicle(story, self._store, Silence(), until=0)
+        await Ground(site, chronicle, self._folder_of(story)).bring_back(story.tree)
+        return await site.mirror.diff(story.base, story.tree)
+
+    async def _run(self, story: Story, site: Site, person: Person, listener: Listener, until: int) -> Story:
+        async with self._lease(story.id).held():
+            chronicle = Chronicle(story, self._store, listener, until)
+            return await Session(chronicle, site, self._folder_of(story), person).run()
+
+    async def _unfinished(self, session_id: str) -> tuple[Story, int]:
+        story, until = await self._read(session_id)
+        if story.state.is_final:
+            raise InputError(f"session {story.id} has ended: it is {story.state.value}")
+        return story, until
+
+    async def _read(self, session_id: str) -> tuple[Story, int]:
+        run = await self._store.find(session_id, kind=KIND)
+        records = await self._store.trace(run.run_id)
+        return told_again(run.run_id, records), records[-1].seq
+
+    def _lease(self, session_id: str) -> Lease:
+        folder = self._folder / session_id
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return Lease(folder)
+
+    def _folder_of(self, story: Story) -> Path:
+        return self._folder / story.id
+
+    def _summary(self, run: RunInfo, state: StoredRecord | None, started: StoredRecord) -> SessionSummary:
+        data = state.record.data if state is not None and isinstance(state.record, EventRecord) else {}
+        repository = started.record.data["repository"] if isinstance(started.record, Started) else ""
+        return SessionSummary(
+            id=run.run_id,
+            state=State(data.get("state", State.CREATED)),
+            reason=FailureReason(data["reason"]) if data.get("reason") else None,
+            intent=run.intent,
+            repository=repository,
+            started_at=run.started_at,
+            owner=self._lease(run.run_id).owner(),
+        )
+
+
+def told_again(session_id: str, records: list[StoredRecord]) -> Story:
+    """A session, from the records of its run."""
+    started = records[0].record
+    if not isinstance(started, Started):
+        raise InputError(
+            f"run {session_id} does not begin as a session does; `trueup runs verify {session_id}` tells whether it is whole"
+        )
+    request = msgspec.convert(started.data["request"], CodeRequest)
+    story = Story(id=session_id, request=request, base=started.data["base"])
+    for stored in records[1:]:
+        event = as_event(stored)
+        if event is not None:
+            story.tell(event)
+    return story
+
+
+def as_event(stored: StoredRecord) -> Event | None:
+    """The event that a record keeps; None for one that is no event, or of a kind that this trueup does not know."""
+    record = stored.record
+    if not isinstance(record, EventRecord):
+        return None
+    try:
+        return msgspec.convert({**record.data, "kind": record.type}, SessionEvent)  # type: ignore[no-any-return]
+    except msgspec.ValidationError:
+        return None

@@ -1,0 +1,196 @@
+"""Everything that happens in a session, as events. Told again in order, they are the session."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from trueup.contract import Baseline, CheckCompleted, CheckStarted, Contract
+from trueup.core.protocols import Event
+from trueup.core.usage import Usage
+from trueup.harness import PlanText, ToolCall, ToolResult, UsageReported
+from trueup.workspace import PreparedMerge
+
+from .._attestation import ApprovedBy
+from .._steps import Step
+from .._verdict import Finding, Verdict
+from ._request import Deliver
+from ._states import FailureReason, State
+
+
+class StateChanged(Event, frozen=True, kw_only=True):
+    """The session is in another state. A failure says why, and whether it was the engine's."""
+
+    state: State
+    previous: State
+    reason: FailureReason | None = None
+    message: str = ""
+    by_engine: bool = False
+
+
+class ContractProposed(Event, frozen=True, kw_only=True):
+    """What done could mean, and where that comes from."""
+
+    contract: Contract
+    digest: str
+    source: str
+    notes: list[str]
+
+
+class ContractBaseline(Event, frozen=True, kw_only=True):
+    """What each check of the proposed contract is worth, and why it cannot be used, if so."""
+
+    baseline: Baseline
+    problems: list[str]
+
+
+class ContractConfirmed(Event, frozen=True, kw_only=True):
+    """What done means from here on."""
+
+    digest: str
+    by: str
+
+
+class EngineSelected(Event, frozen=True, kw_only=True):
+    """Who works, and in what kind of confinement."""
+
+    engine: str
+    version: str | None
+    model: str | None
+    sandbox: str
+    network: str
+
+
+class IterationStarted(Event, frozen=True, kw_only=True):
+    """The engine is given a prompt."""
+
+    number: int
+    prompt: str
+    workspace: str
+
+
+class EngineEnded(Event, frozen=True, kw_only=True):
+    """The engine stopped, by itself or because it was ended; then `reason` says why, and whose fault it was."""
+
+    number: int
+    exit_code: int | None = None
+    duration_secs: float
+    output_tail: str = ""
+    usage: Usage
+    turns: int
+    reason: FailureReason | None = None
+    message: str = ""
+    by_engine: bool = False
+
+
+class DiffReady(Event, frozen=True, kw_only=True):
+    """What the engine made is taken, and kept."""
+
+    number: int
+    tree: str
+    files: int
+    insertions: int
+    deletions: int
+
+
+class FindingRaised(Event, frozen=True, tag="finding"):
+    """Something about the change that a person should know."""
+
+    finding: Finding
+
+
+class VerdictReached(Event, frozen=True):
+    """What trueup found out about the change."""
+
+    verdict: Verdict
+
+
+class BudgetSpent(Event, frozen=True, kw_only=True, tag="budget"):
+    """What was used so far, and which limits nobody could meter."""
+
+    usage: Usage
+    turns: int
+    engine_secs: float
+    iterations: int
+    unmetered: list[str]
+
+
+class UserInputRequested(Event, frozen=True, kw_only=True):
+    """The session waits for a person."""
+
+    about: Literal["contract", "approval"]
+    message: str
+
+
+class UserInput(Event, frozen=True):
+    """What a person says to the engine."""
+
+    text: str
+
+
+class Approved(Event, frozen=True, kw_only=True):
+    """A person wants the verified tree delivered, knowing of these findings."""
+
+    tree: str
+    by: ApprovedBy
+    deliver: Deliver
+    knowing: list[Finding]
+
+
+class BaseMoved(Event, frozen=True, kw_only=True):
+    """The branch went on meanwhile: the change, merged with it, is another tree on another base."""
+
+    base: str
+    tree: str
+
+
+class MergePrepared(Event, frozen=True, kw_only=True):
+    """The commit is made; the branch is about to be moved to it."""
+
+    merge: PreparedMerge
+
+
+class MergeCompleted(Event, frozen=True, kw_only=True):
+    """The change is delivered. `note` says what did not work beside it."""
+
+    deliver: Deliver
+    commit: str | None = None
+    branch: str | None = None
+    patch: str | None = None
+    attested: bool = False
+    note: str = ""
+
+
+class ErrorHappened(Event, frozen=True, tag="error"):
+    """Something went wrong that does not end the session by itself."""
+
+    message: str
+    kind_of_error: str
+
+
+SessionEvent = (
+    StateChanged
+    | ContractProposed
+    | ContractBaseline
+    | ContractConfirmed
+    | EngineSelected
+    | IterationStarted
+    | EngineEnded
+    | DiffReady
+    | FindingRaised
+    | VerdictReached
+    | BudgetSpent
+    | UserInputRequested
+    | UserInput
+    | Approved
+    | BaseMoved
+    | MergePrepared
+    | MergeCompleted
+    | ErrorHappened
+    | Step
+    | PlanText
+    | ToolCall
+    | ToolResult
+    | UsageReported
+    | CheckStarted
+    | CheckCompleted
+)

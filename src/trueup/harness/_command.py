@@ -1,0 +1,221 @@
+"""Any program as an engine: the prompt on stdin and in a file, the checkout as its working folder.
+
+What it prints is its output. A line that is a JSON object with a key `trueup` tells more, so that its calls can be
+metered and watched: `{"trueup": "usage", "input_tokens": 900, "output_tokens": 80, "cost_usd": 0.004}`,
+`{"trueup": "plan", "text": …}`, `{"trueup": "tool_call", "id": …, "name": …, "arguments": {…}}`,
+`{"trueup": "tool_result", "id": …, "output": …}`, `{"trueup": "error", "kind": "rate_limit", "message": …}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from trueup.core.errors import InputError, Kind, SpawnError
+from trueup.core.process import Command, Finished, Process
+from trueup.core.protocols import Event, Launcher, Recorder
+from trueup.core.usage import Usage
+
+from ._engine import EngineError, EngineStalledError, PlanText, Task, ToolCall, ToolResult, UsageReported, Work
+
+PREFIX = "command:"
+FILES = "/run/trueup/files"
+TAIL_BYTES = 4096
+# By the convention of sysexits.h: try again later.
+TEMPORARY_FAILURE = 75
+COULD_NOT_START = (126, 127)
+
+
+class _Usage(Struct, tag_field="trueup", tag="usage"):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _Plan(Struct, tag_field="trueup", tag="plan"):
+    text: str
+
+
+class _ToolCall(Struct, tag_field="trueup", tag="tool_call"):
+    name: str
+    id: str = ""
+    arguments: dict[str, Any] = {}
+
+
+class _ToolResult(Struct, tag_field="trueup", tag="tool_result"):
+    id: str = ""
+    output: str = ""
+    failed: bool = False
+
+
+class _Error(Struct, tag_field="trueup", tag="error"):
+    message: str
+    kind: Kind = Kind.OTHER
+
+
+_LINE = msgspec.json.Decoder(_Usage | _Plan | _ToolCall | _ToolResult | _Error)
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What a person's words for an engine refer to: where they stood, and what of that an engine sees.
+
+    `in_base` tells whether a path of the repository is there for the engine. Unconfined, it sees everything.
+    """
+
+    folder: Path
+    repository: Path
+    in_base: Callable[[str], bool]
+    path: str
+    confined: bool
+
+
+def parse_engine(spec: str, around: Surroundings) -> CommandEngine:
+    """The engine that a person named."""
+    if not spec.startswith(PREFIX):
+        raise InputError(f"unknown engine {spec!r}: name any program as `command:PROGRAM ARGUMENTS`")
+    try:
+        argv = shlex.split(spec.removeprefix(PREFIX))
+    except ValueError as error:
+        raise InputError(f"engine {spec!r}: {error}; quote it as a shell would want it") from None
+    if not argv:
+        raise InputError("engine 'command:' names no program; write it as `command:PROGRAM ARGUMENTS`")
+    words, files = _located(argv, around)
+    return CommandEngine(words, files, around.path)
+
+
+class CommandEngine:
+    """An `Engine` that runs a program and takes what it leaves in the checkout for its work."""
+
+    name = "command"
+
+    def __init__(self, argv: tuple[str, ...], files: Mapping[str, str], path: str = os.defpath) -> None:
+        self.argv = argv
+        self.files = dict(files)
+        self._path = path
+
+    async def version(self) -> str | None:
+        program = self.argv[0]
+        # A file with a path of its own is looked for where the engine works.
+        if os.sep not in program and shutil.which(program, path=self._path) is None:
+            raise EngineError(
+                f"engine {program!r} cannot be started: no such program on PATH; install it or give its whole path",
+                kind=Kind.SPAWN,
+            )
+        return None
+
+    async def work(self, task: Task, launcher: Launcher, recorder: Recorder) -> Work:
+        variables = {"TRUEUP_PROMPT_FILE": task.prompt_file, **({"TRUEUP_MODEL": task.model} if task.model else {})}
+        command = Command(argv=self.argv, stdin=task.prompt.encode(errors="replace"), env=variables)
+        heard = _Heard(recorder)
+        try:
+            async with launcher.launch(command) as process:
+                async for line in _lines_before(process, task.idle_secs):
+                    await heard.take(line)
+                finished = await process.wait()
+        except SpawnError as error:
+            raise EngineError(str(error), kind=Kind.SPAWN) from None
+        self._complain(finished, heard)
+        return Work(
+            exit_code=finished.exit_code,
+            signal=finished.signal,
+            duration_secs=finished.duration_secs,
+            output_tail=_tail(finished),
+        )
+
+    def _complain(self, finished: Finished, heard: _Heard) -> None:
+        """Raise what ended the work for a reason that is not in the work."""
+        if heard.error is not None and finished.exit_code != 0:
+            raise EngineError(heard.error.message, kind=heard.error.kind)
+        if finished.exit_code == TEMPORARY_FAILURE:
+            raise EngineError(f"{self.argv[0]} asks to be tried again later: {_tail(finished)}", kind=Kind.OVERLOADED)
+        if finished.exit_code in COULD_NOT_START:
+            raise EngineError(
+                f"{self.argv[0]} could not be run in the workspace (exit {finished.exit_code}): {_tail(finished)}",
+                kind=Kind.SPAWN,
+            )
+
+
+class _Heard:
+    """What a program told of itself while it ran."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.error: _Error | None = None
+
+    async def take(self, line: str) -> None:
+        if not line.startswith("{"):
+            return
+        try:
+            told = _LINE.decode(line.encode(errors="replace"))
+        except msgspec.MsgspecError:
+            return
+        if isinstance(told, _Error):
+            self.error = told
+        else:
+            await self._recorder.record(_event(told))
+
+
+def _event(told: _Usage | _Plan | _ToolCall | _ToolResult) -> Event:
+    match told:
+        case _Usage():
+            return UsageReported(Usage(**msgspec.structs.asdict(told)))
+        case _Plan(text=text):
+            return PlanText(text)
+        case _ToolCall(name=name, id=id_, arguments=arguments):
+            return ToolCall(name, id_, arguments)
+        case _ToolResult(id=id_, output=output, failed=failed):
+            return ToolResult(id_, output, failed)
+
+
+async def _lines_before(process: Process, idle_secs: float | None) -> AsyncIterator[str]:
+    """Lines while they come; the program is given up where it keeps silent for too long."""
+    lines = process.lines()
+    while True:
+        try:
+            async with asyncio.timeout(idle_secs):
+                line = await anext(lines, None)
+        except TimeoutError:
+            raise EngineStalledError(
+                f"the engine said nothing for {idle_secs:g} s and was ended", kind=Kind.OTHER
+            ) from None
+        if line is None:
+            return
+        yield line
+
+
+def _tail(finished: Finished) -> str:
+    return (finished.stderr.tail(TAIL_BYTES).strip() or finished.stdout.tail(TAIL_BYTES).strip()) or "it said nothing"
+
+
+def _located(argv: list[str], around: Surroundings) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The words of a command as they hold where the engine works, and the files that must be brought there.
+
+    The repository is seen at its own path. A file outside of it is bound at its own path too; one inside of it that
+    the base does not have would not be there, and is bound elsewhere.
+    """
+    words, files = [], {}
+    for number, word in enumerate(argv):
+        file = Path(os.path.abspath(around.folder / word))  # noqa: PTH100 - links stay as they were named
+        is_bare_program = number == 0 and os.sep not in word
+        if not word or is_bare_program or not file.is_file():
+            words.append(word)
+            continue
+        seen_at = str(file)
+        if around.confined and file.is_relative_to(around.repository):
+            if not around.in_base(str(file.relative_to(around.repository))):
+                seen_at = f"{FILES}/{number}/{file.name}"
+                files[str(file)] = seen_at
+        elif around.confined:
+            files[str(file)] = seen_at
+        words.append(seen_at)
+    return tuple(words), files

@@ -1,0 +1,93 @@
+"""What every engine is: something that can be given a task, and tells what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from trueup.core.errors import Kind, TrueupError
+from trueup.core.protocols import Event, Launcher, Recorder
+from trueup.core.usage import Usage
+
+
+class EngineError(TrueupError):
+    """An engine could not be started, or gave up. Its kind says whether another try may help."""
+
+    exit_code = 3
+    TRANSIENT = frozenset({Kind.RATE_LIMIT, Kind.OVERLOADED, Kind.NETWORK, Kind.TIMEOUT})
+
+    @property
+    def transient(self) -> bool:
+        return self.kind in self.TRANSIENT
+
+
+class EngineStalledError(EngineError):
+    """An engine said nothing for too long and was ended."""
+
+
+class PlanText(Event, frozen=True):
+    """What an engine says it is about."""
+
+    text: str
+
+
+class ToolCall(Event, frozen=True):
+    """A tool that an engine called."""
+
+    name: str
+    id: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+class ToolResult(Event, frozen=True):
+    """What came of a tool that an engine called."""
+
+    id: str = ""
+    output: str = ""
+    failed: bool = False
+
+
+class UsageReported(Event, frozen=True):
+    """What one call of a model used, as the engine reports it; each is one turn of the engine."""
+
+    usage: Usage
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """What an engine is given: a prompt, the file that holds it where the engine works, and the model to use."""
+
+    prompt: str
+    prompt_file: str
+    model: str | None = None
+    idle_secs: float | None = None
+
+
+class Work(Struct, frozen=True, kw_only=True):
+    """How an engine's work ended, and its last words."""
+
+    exit_code: int | None
+    signal: int | None
+    duration_secs: float
+    output_tail: str
+
+
+class Engine(Protocol):
+    """Somebody who works."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Files of the user's that it must be able to read, each with the path at which it looks for them."""
+        ...
+
+    async def version(self) -> str | None:
+        """Its version, where it has one; an `EngineError` where it cannot be used at all."""
+        ...
+
+    async def work(self, task: Task, launcher: Launcher, recorder: Recorder) -> Work:
+        """Do the task. Leaving, also by cancellation, ends everything that was started for it."""
+        ...

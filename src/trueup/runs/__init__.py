@@ -1,0 +1,49 @@
+"""What happened: runs, their records, and proof that nobody changed them since.
+
+A run is a list of records that only grows: `Started`, then turns, checks and events in the order in which they were
+written, then `Ended`. The `RunStore` keeps them in a database; what it acknowledged is on disk. It stamps numbers and
+times, shares large payloads, and chains each record to the one before it. A `RunRecorder` lets any part that takes a
+`Recorder` write to one run.
+
+What a record means, and what to do about it, is the business of whoever wrote it: the coder, the skill tests, the
+daemon.
+"""
+
+from ._encoding import encode_json
+from ._recorder import RunRecorder, as_record
+from ._records import (
+    AnyRecord,
+    Appended,
+    CheckRecord,
+    Ended,
+    EndStatus,
+    EventRecord,
+    ModelTurn,
+    Record,
+    RunInfo,
+    Started,
+    StoredRecord,
+    Turn,
+    Verification,
+)
+from ._store import RunStore
+
+__all__ = [
+    "AnyRecord",
+    "Appended",
+    "CheckRecord",
+    "EndStatus",
+    "Ended",
+    "EventRecord",
+    "ModelTurn",
+    "Record",
+    "RunInfo",
+    "RunRecorder",
+    "RunStore",
+    "Started",
+    "StoredRecord",
+    "Turn",
+    "Verification",
+    "as_record",
+    "encode_json",
+]

@@ -1,0 +1,103 @@
+"""Questions to the database. All of it blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+from sqlalchemy import Connection, RowMapping, and_, func, or_, select
+
+from trueup.core.errors import InfrastructureError, InputError, TrueupError
+
+from ._encoding import clean, decode, payload_hashes, unpack, whole
+from ._records import RunInfo, StoredRecord
+from ._tables import payloads, records, runs
+from ._writes import chunks, run_info
+
+
+def get(connection: Connection, run_id: str) -> RunInfo | None:
+    """One run by its whole id."""
+    row = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().first()
+    return None if row is None else run_info(row)
+
+
+def find(connection: Connection, prefix: str, kind: str | None) -> RunInfo:
+    """The run that somebody means by the beginning of its id."""
+    matches = runs.c.run_id.startswith(prefix, autoescape=True)
+    query = select(runs).where(matches).order_by(runs.c.run_id.desc()).limit(6)
+    if kind is not None:
+        query = query.where(runs.c.kind == kind)
+    found = [run_info(row) for row in connection.execute(query).mappings()] if prefix else []
+    exact = [run for run in found if run.run_id == prefix]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    noun = kind or "run"
+    if not found:
+        raise InputError(f"there is no {noun} {prefix!r}; `trueup runs list` shows those that there are")
+    some = ", ".join(run.run_id for run in found[:5]) + (", …" if len(found) > 5 else "")
+    raise InputError(f"{prefix!r} could be several {noun}s: {some}; type more of it")
+
+
+def list_runs(connection: Connection, kind: str | None, agent_id: str | None, limit: int | None) -> list[RunInfo]:
+    """Runs, newest first."""
+    query = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
+    if kind is not None:
+        query = query.where(runs.c.kind == kind)
+    if agent_id is not None:
+        query = query.where(runs.c.agent_id == clean(agent_id))
+    return [run_info(row) for row in connection.execute(query).mappings()]
+
+
+def trace(
+    connection: Connection, run_id: str, after: int, limit: int | None, types: Collection[str] | None
+) -> list[StoredRecord]:
+    """Records of a run after a place in it, with their payloads."""
+    query = select(records).where(records.c.run_id == run_id, records.c.seq > after).order_by(records.c.seq)
+    if types is not None:
+        wanted = [clean(each) for each in types]
+        query = query.where(or_(records.c.kind.in_(wanted), records.c.type.in_(wanted)))
+    return _restore_all(connection, connection.execute(query.limit(limit)).mappings().all())
+
+
+def latest(connection: Connection, run_ids: Sequence[str], event_type: str) -> dict[str, StoredRecord]:
+    """The newest event of a type in each run that has one."""
+    newest: dict[str, StoredRecord] = {}
+    for some in chunks(run_ids):
+        last = (
+            select(records.c.run_id, func.max(records.c.seq).label("seq"))
+            .where(records.c.run_id.in_(some), records.c.type == clean(event_type))
+            .group_by(records.c.run_id)
+            .subquery()
+        )
+        same = and_(records.c.run_id == last.c.run_id, records.c.seq == last.c.seq)
+        rows = connection.execute(select(records).join(last, same)).mappings().all()
+        newest |= dict(zip((row["run_id"] for row in rows), _restore_all(connection, rows), strict=True))
+    return newest
+
+
+def _restore_all(connection: Connection, rows: Sequence[RowMapping]) -> list[StoredRecord]:
+    packed = packed_payloads(connection, rows)
+    return [restore(row, packed) for row in rows]
+
+
+def restore(row: RowMapping, packed: dict[str, bytes]) -> StoredRecord:
+    """A record from its row; an `InfrastructureError` where that cannot be done any more."""
+    try:
+        contents = {digest: unpack(digest, packed.get(digest)) for digest in payload_hashes(row["places"])}
+        record = decode(whole(row["body"], row["places"], contents), row["turn_index"])
+    except (TrueupError, ValueError, LookupError, TypeError, msgspec.MsgspecError) as error:
+        raise InfrastructureError(
+            f"record {row['seq']} of run {row['run_id']} cannot be read: {error}; "
+            f"`trueup runs verify {row['run_id']}` says what is whole"
+        ) from None
+    return StoredRecord(row["seq"], row["at"], record, row["hash"], row["previous_hash"])
+
+
+def packed_payloads(connection: Connection, rows: Sequence[RowMapping]) -> dict[str, bytes]:
+    """What the database has of the payloads that these records need."""
+    wanted = sorted({digest for row in rows for digest in payload_hashes(row["places"])})
+    packed: dict[str, bytes] = {}
+    for some in chunks(wanted):
+        query = select(payloads.c.hash, payloads.c.content).where(payloads.c.hash.in_(some))
+        packed.update((row.hash, row.content) for row in connection.execute(query))
+    return packed
