@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from bench import process, workspace
+from bench import process, runs, workspace
 
 
 async def main() -> int:
     """Run every bench; a word on the command line picks those whose name has it in it."""
     wanted = sys.argv[1:] or [""]
-    benches = [each for each in (*process.BENCHES, *workspace.BENCHES) if any(word in each.__name__ for word in wanted)]
+    every = (*process.BENCHES, *workspace.BENCHES, *runs.BENCHES)
+    benches = [each for each in every if any(word in each.__name__ for word in wanted)]
     held = [await bench() for bench in benches]
     return 0 if all(held) else 1
 

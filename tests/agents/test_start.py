@@ -27,7 +27,7 @@ async def workspace(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["claude", "codex"])
 async def test_a_real_agent_starts_in_its_workspace(workspace, agent_programs, name):
     program = agent_programs[name]
-    async with workspace.open(Profile(readable=(program.parent,))) as shell:
+    async with workspace.open(Profile(readable={str(program.parent): str(program.parent)})) as shell:
         finished = await shell.stack.run_argv((str(program), "--version"), timeout_secs=60)
     assert finished.exit_code == 0, finished.stderr.text
     assert any(character.isdigit() for character in finished.stdout.text)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from coded import User
 from trueup.core.process import Command, Finished, run
 
 TRUEUP = str(Path(sys.executable).with_name("trueup"))
@@ -20,3 +21,12 @@ def trueup(tmp_path, private_home):
         return await run(Command(argv=(TRUEUP, *arguments), stdin=stdin, cwd=cwd, env=env, timeout_secs=60))
 
     return call
+
+
+@pytest.fixture
+def user_of_code(tmp_path, monkeypatch) -> User:
+    """The Python that runs the suite, a cache and a store of its own, and a repository with a bug."""
+    monkeypatch.setenv("PATH", f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return User(tmp_path)

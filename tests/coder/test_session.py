@@ -333,6 +333,12 @@ async def test_files_that_the_user_changed_meanwhile_are_not_written_over(play):
     assert story.state is State.MERGED
 
 
+async def test_ignored_files_are_named_and_prove_nothing(play):
+    story = await play.code("mkdir build && echo dash > build/result", "grep -q dash build/result")
+    assert (story.state, story.reason) == (State.FAILED, FailureReason.VERIFICATION)
+    assert "build/" in next(f.message for f in story.verdict.findings if f.kind == "ignored_files")
+
+
 # Engines that misbehave
 
 

@@ -16,17 +16,21 @@ from typing import NamedTuple
 import click
 
 from trueup import __version__
-from trueup.core.errors import InfrastructureError, InputError, Kind, TrueupError
+from trueup.core.errors import InfrastructureError, Kind, TrueupError
 from trueup.core.text import visible
 
 EXIT_NO = 1
 EXIT_BAD_INPUT = 2
+EXIT_ENGINE = 3
 EXIT_INTERRUPTED = 130
 
 COMMANDS = {
+    "code": "From an intent to a merge that can be trusted, by any engine.",
     "check": "Is this change done? By commands, run where nothing could interfere.",
     "init": "Propose a trueup.yaml for this repository.",
     "contract": "Outcome contracts: derive, validate, show.",
+    "attest": "What was verified of a merged commit, signed: verify, show, key.",
+    "runs": "What happened: recorded runs, their records, and whether they are whole.",
     "hook": "trueup as a hook of an interactive agent.",
     "trust": "Agree to what this repository's trueup.yaml asks for.",
     "doctor": "What works on this machine, and how to mend what does not.",
@@ -66,6 +70,7 @@ def cli() -> None:
       trueup doctor
       trueup init
       trueup check
+      trueup code "add a --version flag" --engine "command:my-agent"
     """
 
 
@@ -114,10 +119,8 @@ def _report(error: BaseException, *, as_json: bool) -> int:
 
 def _explain(error: BaseException) -> Failure:
     match error:
-        case InputError():
-            return Failure(str(error), error.kind, EXIT_BAD_INPUT)
         case TrueupError():
-            return Failure(str(error), error.kind, EXIT_NO)
+            return Failure(str(error), error.kind, error.exit_code)
         case click.ClickException():
             return Failure(error.format_message(), Kind.INPUT, error.exit_code)
         case click.Abort() | KeyboardInterrupt():

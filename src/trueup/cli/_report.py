@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from trueup.coder import CheckVerdict, Severity, Verdict
+from trueup.coder import CheckVerdict, Finding, Severity, Verdict
 from trueup.core.text import visible
 
 TAIL_LINES = 12
 
+_GRAVITY = (Severity.GATE, Severity.FLAG, Severity.INFO)
+
 
 def verdict_data(verdict: Verdict) -> Any:
     """For programs: plain data in which every text can be written out, names of files that are no text included."""
-    return _writable(msgspec.to_builtins(verdict))
+    return writable(msgspec.to_builtins(verdict))
+
+
+def writable(value: Any) -> Any:
+    """Plain data in which every text can be written out."""
+    if isinstance(value, str):
+        return _written(value)
+    if isinstance(value, list | tuple):
+        return [writable(each) for each in value]
+    if isinstance(value, dict):
+        return {writable(key): writable(each) for key, each in value.items()}
+    return value
 
 
 def verdict_text(verdict: Verdict, width: int) -> str:
@@ -26,7 +39,7 @@ def verdict_text(verdict: Verdict, width: int) -> str:
     lines += [""]
     for check in verdict.checks:
         lines += _tail_of(check)
-    lines += [f"{finding.severity.value}: {_indented(finding.message)}" for finding in verdict.findings]
+    lines += findings_text(verdict.findings)
     lines += [f"not shown: {each}" for each in verdict.not_shown]
     lines += [
         "",
@@ -34,6 +47,12 @@ def verdict_text(verdict: Verdict, width: int) -> str:
     ]
     lines += [f"  because {_indented(reason)}" for reason in verdict.reasons]
     return _written("\n".join(visible(line)[: max(width, 400)] for part in lines for line in part.split("\n")))
+
+
+def findings_text(findings: Iterable[Finding]) -> list[str]:
+    """What was found, the gravest first, each with its place."""
+    gravest_first = sorted(findings, key=lambda finding: _GRAVITY.index(finding.severity))
+    return [f"{finding.severity.value}: {_place(finding)}{_indented(finding.message)}" for finding in gravest_first]
 
 
 def verdict_markdown(verdict: Verdict) -> str:
@@ -62,6 +81,13 @@ def verdict_annotations(verdict: Verdict) -> Iterator[str]:
         level = {Severity.GATE: "error", Severity.FLAG: "warning", Severity.INFO: "notice"}[finding.severity]
         where = f" file={_command_property(finding.path)}," if finding.path else " "
         yield f"::{level}{where}title=trueup {finding.kind}::{_command_text(finding.message)}"
+
+
+def _place(finding: Finding) -> str:
+    """Where it was found, unless the message says so itself."""
+    if finding.path is None or visible(finding.path) in finding.message:
+        return ""
+    return f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: "
 
 
 def _row(check: CheckVerdict) -> tuple[str, ...]:
@@ -106,13 +132,3 @@ def _command_property(text: str) -> str:
 def _written(text: str) -> str:
     """A text without halves of characters, which stand for bytes of file names that are no text."""
     return text.encode(errors="backslashreplace").decode()
-
-
-def _writable(value: Any) -> Any:
-    if isinstance(value, str):
-        return _written(value)
-    if isinstance(value, list):
-        return [_writable(each) for each in value]
-    if isinstance(value, dict):
-        return {key: _writable(each) for key, each in value.items()}
-    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -24,6 +25,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 def show(data: Any, text: str, *, as_json: bool) -> None:
     """Print a result: exactly for programs, without what could act on a terminal for people."""
     click.echo(json.dumps(data, indent=2, ensure_ascii=False) if as_json else visible(text.rstrip("\n")))
+
+
+def terminal_width() -> int:
+    """How wide what is printed may be."""
+    return 100 if not sys.stdout.isatty() else max(60, os.get_terminal_size().columns)
 
 
 def read_stdin() -> bytes:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 
 from trueup.coder import CheckRequest, Outcome, Verdict, check_change
-from trueup.contract import CheckCompleted, CheckStarted
-from trueup.core.protocols import Event
 
 from ._main import EXIT_NO, tell
+from ._progress import Progress
 from ._report import verdict_annotations, verdict_data, verdict_markdown, verdict_text
-from ._shared import json_option, run_async, show
+from ._shared import json_option, run_async, show, terminal_width
 
 
 @click.command()
@@ -89,33 +84,9 @@ def command(
     verdict = run_async(check_change(request, Progress(quiet=as_json)))
     # Before the result: a failure here must not print a second one.
     _tell_ci(verdict)
-    show(verdict_data(verdict), verdict_text(verdict, width=_width()), as_json=as_json)
+    show(verdict_data(verdict), verdict_text(verdict, width=terminal_width()), as_json=as_json)
     if verdict.outcome is not Outcome.VERIFIED:
         raise click.exceptions.Exit(EXIT_NO)
-
-
-class Progress:
-    """A recorder that says on stderr what is going on and how long it has taken."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._started = time.monotonic()
-
-    async def record(self, event: Event) -> None:
-        if self._quiet:
-            return
-        elapsed = f"{time.monotonic() - self._started:6.1f} s"
-        tell(f"{elapsed}  {_sentence(event)}")
-
-
-def _sentence(event: Event) -> str:
-    match event:
-        case CheckStarted(name=name):
-            return f"{name} …"
-        case CheckCompleted(result=result):
-            return f"{result.name}: {'green' if result.passed else f'red ({result.reason})'}"
-    said: dict[str, Any] = msgspec.to_builtins(event)
-    return str(said.get("text", said["kind"].replace("_", " ")))
 
 
 def _tell_ci(verdict: Verdict) -> None:
@@ -130,7 +101,3 @@ def _tell_ci(verdict: Verdict) -> None:
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in verdict_annotations(verdict):
             click.echo(line, err=True)
-
-
-def _width() -> int:
-    return 100 if not sys.stdout.isatty() else max(60, os.get_terminal_size().columns)

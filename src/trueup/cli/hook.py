@@ -14,8 +14,8 @@ from trueup.coder import CheckRequest, Outcome, Verdict, check_change
 from trueup.core.errors import InputError, Kind, TrueupError
 from trueup.core.files import write_whole
 
+from ._progress import Progress
 from ._shared import json_option, read_stdin, run_async, show
-from .check import Progress
 
 
 class StopInput(msgspec.Struct):

@@ -13,6 +13,7 @@ from trueup.core.errors import InputError
 from trueup.core.protocols import Recorder
 from trueup.workspace import NO_SANDBOX, Checkout, Dependencies, FileChange, Layers
 
+from ._diff_findings import diff_findings
 from ._memory import BaselineMemory, KnownBase
 from ._plantable import plantable
 from ._probes import Probes
@@ -62,6 +63,7 @@ class Verifier:
         changes = await stage.mirror.changes(stage.base_tree, tree)
         restored = await self._protected.restore(tree, changes)
         findings = [*restored.findings, *self._dependency_findings(changes)]
+        findings += await diff_findings(stage, self._protected, changes)
         setup_findings = await self._setup_findings(restored, tree)
         if setup_findings:
             findings += setup_findings

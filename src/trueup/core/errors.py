@@ -1,6 +1,7 @@
 """One family of errors: a sentence for the person who meets it, a kind for the program that does."""
 
 from enum import StrEnum
+from typing import ClassVar
 
 
 class Kind(StrEnum):
@@ -22,9 +23,13 @@ class Kind(StrEnum):
 
 
 class TrueupError(Exception):
-    """Anything trueup gives up on. The message says what happened, where, and what to do."""
+    """Anything trueup gives up on. The message says what happened, where, and what to do.
+
+    `exit_code` is what a command ends with that gives up on it.
+    """
 
     kind: Kind = Kind.OTHER
+    exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, *, kind: Kind | None = None) -> None:
         super().__init__(message)
@@ -36,6 +41,7 @@ class InputError(TrueupError):
     """Something a person wrote cannot be used as it is."""
 
     kind = Kind.INPUT
+    exit_code = 2
 
 
 class SpawnError(TrueupError):

@@ -19,7 +19,7 @@ PREFIX = "TRUEUP_"
 PROJECT_FILE = "trueup.yaml"
 
 # What only a person may set: a repository that could would run its own commands on the user's machine.
-PERSONAL = frozenset({"generate"})
+PERSONAL = frozenset({"generate", "engine"})
 
 # Parts of trueup.yaml that other rooms read.
 OTHER_PARTS = ("contract",)
@@ -29,6 +29,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured."""
 
     generate: Annotated[str, Meta(description="Command that answers a prompt on stdin with text on stdout.")] | None = (
+        None
+    )
+    engine: Annotated[str, Meta(description="Who does the work of `trueup code`: `command:PROGRAM ARGUMENTS`.")] | None = (
         None
     )
     max_attempts: Annotated[int, Meta(ge=1, description="How often a model may try to write a valid contract.")] = 3

@@ -23,14 +23,16 @@ def get(connection: Connection, run_id: str) -> RunInfo | None:
 
 def find(connection: Connection, prefix: str, kind: str | None) -> RunInfo:
     """The run that somebody means by the beginning of its id."""
+    exact = get(connection, prefix)
+    if exact is not None and kind in (None, exact.kind):
+        return exact
     matches = runs.c.run_id.startswith(prefix, autoescape=True)
     query = select(runs).where(matches).order_by(runs.c.run_id.desc()).limit(6)
     if kind is not None:
         query = query.where(runs.c.kind == kind)
     found = [run_info(row) for row in connection.execute(query).mappings()] if prefix else []
-    exact = [run for run in found if run.run_id == prefix]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
+    if len(found) == 1:
+        return found[0]
     noun = kind or "run"
     if not found:
         raise InputError(f"there is no {noun} {prefix!r}; `trueup runs list` shows those that there are")

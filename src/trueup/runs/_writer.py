@@ -10,6 +10,8 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from trueup.core.errors import InfrastructureError
 
 from ._database import Database
@@ -37,9 +39,12 @@ class Job:
         self.result = self.write.apply(self.encoded, batch)
 
     def works(self, step: Callable[[], None]) -> bool:
-        """Whether a step succeeds. What goes wrong is this waiter's alone: the others must not hear of it."""
+        """Whether a step succeeds. What goes wrong is this waiter's alone, unless it is the database itself."""
         try:
             step()
+        except SQLAlchemyError:
+            raise
+        # The others must not hear of it.
         except Exception as error:  # noqa: BLE001
             self.error = error
         return self.error is None

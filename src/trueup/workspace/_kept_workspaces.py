@@ -68,16 +68,25 @@ def clean_workspaces(stores: Path, *, suspended_too: bool = False) -> list[KeptW
 
 
 def _kept(stores: Path) -> Iterator[KeptWorkspace]:
-    for record_file in stores.glob(f"*/workspaces/top-*/{RECORD}"):
-        folder = record_file.parent
-        # Its owner may throw it away while we look.
-        with suppress(InputError):
-            record = read_record(folder)
-            is_free = folder in abandoned(folder.parent)
-            is_suspended = is_free and (folder / SUSPENDED).exists()
-            yield KeptWorkspace(
-                folder, record.repository, record.base, record.created, is_free and not is_suspended, is_suspended
-            )
+    for parent in stores.glob("*/workspaces"):
+        free = set(abandoned(parent))
+        for record_file in parent.glob(f"top-*/{RECORD}"):
+            # Its owner may throw it away while we look.
+            with suppress(InputError):
+                yield _seen(record_file.parent, is_free=record_file.parent in free)
+
+
+def _seen(folder: Path, *, is_free: bool) -> KeptWorkspace:
+    record = read_record(folder)
+    is_suspended = is_free and (folder / SUSPENDED).exists()
+    return KeptWorkspace(
+        path=folder,
+        repository=record.repository,
+        base=record.base,
+        created=record.created,
+        abandoned=is_free and not is_suspended,
+        suspended=is_suspended,
+    )
 
 
 def _remove(folder: Path) -> bool:

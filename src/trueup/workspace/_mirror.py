@@ -31,6 +31,7 @@ from ._trees import (
     read_blobs,
     read_changes,
     read_entries,
+    read_sizes,
     scratch_index,
     write_blobs,
 )
@@ -91,6 +92,10 @@ class Mirror:
     async def read_many(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """The contents of many blobs by their ids."""
         return await read_blobs(self.git, blobs)
+
+    async def sizes(self, blobs: Iterable[str]) -> dict[str, int]:
+        """How many bytes each of many blobs has."""
+        return await read_sizes(self.git, blobs)
 
     async def entries(self, tree: str) -> dict[str, Entry]:
         """Every file of a tree by its path."""

@@ -131,13 +131,14 @@ class Workspace:
         if finished.exit_code != 0:
             why = f"not done within {SNAPSHOT_TIMEOUT_SECS} s" if finished.timed_out else last_words(finished)
             raise InfrastructureError(f"the work of {self.id} could not be taken: {why}")
-        ignored, _, printed = finished.stdout.data.rpartition(b"\0")
+        *ignored, printed = finished.stdout.data.split(b"\0")
         tree = as_text(printed).strip()
         if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", tree):
             raise InfrastructureError(f"the work of {self.id} could not be taken: {tree[:100]!r} is no tree")
         await self._layers.mirror.import_pack(folder / "change.pack", tree, self.base)
         change = await inspect_change(self._layers.mirror, self.base, tree)
-        left = await asyncio.to_thread(self._left_behind, split_nul(ignored + b"\0" if ignored else b""))
+        # Of more than can be kept, the first that was kept is the rest of a path.
+        left = await asyncio.to_thread(self._left_behind, ignored if finished.stdout.whole else ignored[1:])
         return replace(change, ignored=left[:MOST_IGNORED], ignored_total=len(left))
 
     async def release(self) -> None:

@@ -16,7 +16,8 @@ _NOISE = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+(\.\d+)?")
 def failure_signature(verdict: Verdict) -> tuple[str, ...]:
     """What is wrong with a change, without what differs from one run to the next."""
     red = [
-        f"{check.name}: {result.reason}: {_NOISE.sub('#', result.output_tail)}"
+        # Counted apart from the noise: fewer failed tests are progress.
+        f"{check.name}: {result.reason}: {result.counts}: {_NOISE.sub('#', result.output_tail)}"
         for check in verdict.checks
         for result in (check.result, check.as_it_is)
         if result is not None and not result.passed

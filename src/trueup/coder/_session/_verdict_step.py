@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from trueup.core.errors import InputError
 from trueup.model import CommandModel
 
-from .._verdict import Outcome, Verdict
+from .._verdict import Finding, Outcome, Severity, Verdict
 from ._chronicle import Chronicle
 from ._failures import Failure
 from ._ground import Ground
@@ -29,7 +29,7 @@ class VerdictStep:
 
     async def verify(self) -> bool:
         """Find out what the change is worth."""
-        verdict = await self._with_judge(await self._verdict())
+        verdict = self._with_ignored(await self._with_judge(await self._verdict()))
         for finding in verdict.findings:
             await self._chronicle.record(FindingRaised(finding))
         await self._chronicle.record(VerdictReached(verdict))
@@ -65,6 +65,17 @@ class VerdictStep:
         intent, contract = self._story.request.intent, self._ground.contract()
         found = await judge_change(CommandModel(command), intent, contract, patch, fence)
         return replace(verdict, findings=[*verdict.findings, *found])
+
+    def _with_ignored(self, verdict: Verdict) -> Verdict:
+        """The verdict with a word about files that the engine left and that no check can have seen."""
+        diff = self._story.diff
+        if diff is None or not diff.ignored or any(finding.kind == "ignored_files" for finding in verdict.findings):
+            return verdict
+        rest = diff.ignored_total - len(diff.ignored)
+        named = ", ".join(diff.ignored) + (f" and {rest} more" if rest > 0 else "")
+        what = f"git ignores {named}, which the engine left: they are no part of the change, and no check saw them"
+        found = Finding(severity=Severity.INFO, kind="ignored_files", message=what, path=diff.ignored[0])
+        return replace(verdict, findings=[*verdict.findings, found])
 
     def _why_not_again(self, verdict: Verdict) -> Failure | None:
         """Why the engine gets no further go at it, if so."""

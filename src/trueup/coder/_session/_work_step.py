@@ -18,6 +18,7 @@ from ._request import AgentNetwork
 from ._states import FailureReason, State
 from .events import BudgetSpent, DiffReady, EngineEnded, EngineSelected, IterationStarted
 
+IGNORED_SHOWN = 10
 PROMPT_FILE = "/run/trueup/prompt.md"
 
 
@@ -101,7 +102,13 @@ class WorkStep:
         await self._ground.keep(change.tree, self._story.base)
         stat = await self._ground.site.mirror.diff_stat(self._story.base, change.tree)
         ready = DiffReady(
-            number=number, tree=change.tree, files=stat.files, insertions=stat.insertions, deletions=stat.deletions
+            number=number,
+            tree=change.tree,
+            files=stat.files,
+            insertions=stat.insertions,
+            deletions=stat.deletions,
+            ignored=change.ignored[:IGNORED_SHOWN],
+            ignored_total=change.ignored_total,
         )
         await self._chronicle.record(ready)
 

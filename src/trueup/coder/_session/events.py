@@ -83,13 +83,15 @@ class EngineEnded(Event, frozen=True, kw_only=True):
 
 
 class DiffReady(Event, frozen=True, kw_only=True):
-    """What the engine made is taken, and kept."""
+    """What the engine made is taken, and kept. Ignored files (the first of them) are no part of it."""
 
     number: int
     tree: str
     files: int
     insertions: int
     deletions: int
+    ignored: list[str]
+    ignored_total: int
 
 
 class FindingRaised(Event, frozen=True, tag="finding"):

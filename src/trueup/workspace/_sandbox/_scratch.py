@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from trueup.core.errors import InputError
 PARTS = ("root", "upper", "work", "home", "home-work", "tmp")
 OWNER = "owner"
 COPIED = "copied"
+A_MOMENT_SECS = 0.1
 
 
 class Scratch:
@@ -31,7 +33,7 @@ class Scratch:
         parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="top-", dir=parent))
         lock = os.open(folder / OWNER, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(lock)
         _sign(lock)
         for name in PARTS:
             (folder / name).mkdir()
@@ -46,7 +48,7 @@ class Scratch:
         except OSError:
             raise InputError(f"{folder.name} is gone: nothing is left of it in {folder.parent}") from None
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(lock)
             # Whoever had the lock until now may have removed everything.
             is_still_there = os.path.samestat(os.fstat(lock), (folder / OWNER).stat())
         except BlockingIOError:
@@ -111,6 +113,19 @@ def remove_tree(folder: Path) -> None:
             if not path.is_symlink() and path.stat().st_mode & stat.S_IRWXU != stat.S_IRWXU:
                 path.chmod(stat.S_IRWXU)
     shutil.rmtree(folder)
+
+
+def _take(lock: int) -> None:
+    """Lock a top, or a `BlockingIOError`. Whoever only looks whether it is free holds it for less than a moment."""
+    deadline = time.monotonic() + A_MOMENT_SECS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _sign(lock: int) -> None:

@@ -1,0 +1,114 @@
+"""Recording: turns in batches, single turns that share commits, and what the loop notices of it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bench.measure import medians, milliseconds, report
+from trueup.runs import RunStore, Started, Turn, encode_json
+
+BATCHES = 20
+TURNS = 500
+WRITERS = 200
+EACH = 10
+
+PROMPT = "Make the tests pass, and say what you changed and why. " * 4
+TURN = Turn(
+    prompt=PROMPT,
+    tool="drive_cli",
+    parameters={"prompt": PROMPT, "cwd": "/home/user/project", "timeout_ms": 600_000},
+    output={"exit_code": 0, "stdout": "..........\n10 passed in 0.42s\n" * 8, "timed_out": False},
+    cli_outcome={"kind": "exited", "code": 0},
+)
+
+
+@asynccontextmanager
+async def places() -> AsyncIterator[tuple[RunStore, str, sqlite3.Connection]]:
+    """A run to record in, and a plain database with the same promises beside it."""
+    with tempfile.TemporaryDirectory(prefix="trueup-bench-") as folder:
+        plain = sqlite3.connect(Path(folder) / "plain.db", isolation_level=None)
+        plain.execute("PRAGMA journal_mode = WAL")
+        plain.execute("PRAGMA synchronous = FULL")
+        plain.execute("CREATE TABLE records (seq INTEGER PRIMARY KEY, body TEXT)")
+        try:
+            async with await RunStore.open(f"sqlite:///{folder}/trueup.db") as store:
+                run = await store.start(Started("bench"))
+                yield store, run.run_id, plain
+        finally:
+            plain.close()
+
+
+def insert_plainly(plain: sqlite3.Connection, turns: int) -> None:
+    """The least that keeping turns can cost: their JSON in one table, one commit."""
+    plain.execute("BEGIN IMMEDIATE")
+    plain.executemany("INSERT INTO records (body) VALUES (?)", [(encode_json(TURN).decode(),) for _ in range(turns)])
+    plain.execute("COMMIT")
+
+
+async def recording_batches() -> bool:
+    """Batches of turns, each on disk before the next, against plain inserts of the same JSON."""
+    async with places() as (store, run_id, plain):
+
+        async def reference() -> None:
+            for _ in range(BATCHES):
+                insert_plainly(plain, TURNS)
+
+        async def ours() -> None:
+            for _ in range(BATCHES):
+                await store.append(run_id, [TURN] * TURNS)
+
+        await ours()
+        before, after = await medians(5, reference, ours)
+    per_second = BATCHES * TURNS / after
+    told = f"{per_second:,.0f} turns/s ({after / before:.1f} x plain inserts, {BATCHES * TURNS / before:,.0f}/s)"
+    return report(f"turns recorded in batches of {TURNS}", told, "20,000 turns/s", per_second >= 20_000)
+
+
+async def recording_single_turns() -> bool:
+    """Many writers that each wait for every turn, against a commit for every turn."""
+    async with places() as (store, run_id, plain):
+
+        async def reference() -> None:
+            for _ in range(WRITERS):
+                insert_plainly(plain, 1)
+
+        async def write_and_wait() -> None:
+            for _ in range(EACH):
+                await store.append(run_id, [TURN])
+
+        async def ours() -> None:
+            await asyncio.gather(*(write_and_wait() for _ in range(WRITERS)))
+
+        before, after = await medians(5, reference, ours)
+    alone, together = WRITERS / before, WRITERS * EACH / after
+    told = f"{together:,.0f} turns/s ({together / alone:.1f} x a commit each, {alone:,.0f}/s)"
+    return report(f"single turns of {WRITERS} waiting writers", told, "3 x", together >= 3 * alone)
+
+
+async def recording_lag() -> bool:
+    """How late a 1 ms timer fires while batches are recorded."""
+    lags: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            started = time.perf_counter()
+            await asyncio.sleep(0.001)
+            lags.append(time.perf_counter() - started - 0.001)
+
+    async with places() as (store, run_id, _plain):
+        watcher = asyncio.create_task(watch())
+        for _ in range(2 * BATCHES):
+            await store.append(run_id, [TURN] * TURNS)
+        watcher.cancel()
+    p99 = statistics.quantiles(lags, n=100)[-1]
+    return report("loop lag while recording, p99", milliseconds(p99), "50 ms", p99 < 0.050)
+
+
+BENCHES = (recording_batches, recording_single_turns, recording_lag)

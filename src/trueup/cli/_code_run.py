@@ -1,0 +1,132 @@
+"""Letting a session go on: with a store, a view and a person; and saying what it came to."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from trueup.coder import Absent, CodeRequest, Person, Sessions, Story
+from trueup.core.errors import InputError
+from trueup.runs import RunInfo, RunStore, Started
+from trueup.workspace import Identity, Repository
+
+from ._code_board import Board
+from ._code_person import Terminal
+from ._code_report import Outcome, outcome_data, outcome_text
+from ._code_view import JsonView, LiveView, PlainView, View, is_live, json_line
+from ._main import tell
+from ._shared import T, run_async, show, terminal_width
+
+Work = Callable[[Sessions], Awaitable[T]]
+
+
+class Consent(Struct, frozen=True, kw_only=True):
+    """What somebody has agreed to beforehand; whoever reads JSON is a program, and cannot be asked."""
+
+    as_json: bool
+    yes: bool = False
+    allow_dependency_change: bool = False
+
+    async def person(self, sessions: Sessions, view: View, request: CodeRequest) -> Person:
+        """Who decides about the rest."""
+        if self.as_json or self.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return Absent(yes=self.yes, allow_dependency_change=self.allow_dependency_change)
+        by = await identity(Path(request.folder))
+        return Terminal(by, view.paused, sessions.diff, may_revise=request.generate is not None)
+
+
+async def identity(folder: Path) -> Identity:
+    """Who sits here, as their commits say; by their login where git does not know."""
+    repo = await Repository.open(folder)
+    try:
+        return await repo.identity()
+    except InputError:
+        return Identity(getpass.getuser(), "")
+
+
+def begin(request: CodeRequest, consent: Consent) -> None:
+    """Start a session, and exit by what it came to."""
+    view = _view(Board.begin(request), as_json=consent.as_json)
+
+    async def work(sessions: Sessions) -> Story:
+        return await sessions.start(request, await consent.person(sessions, view, request), view)
+
+    _conduct(view, work, as_json=consent.as_json)
+
+
+def go_on(story: Story, consent: Consent, way: Callable[[Sessions, Person, View], Awaitable[Story]]) -> None:
+    """Let a session go on in some way, and exit by what it came to."""
+    view = _view(Board.of(story), as_json=consent.as_json)
+    view.session_id = story.id
+
+    async def work(sessions: Sessions) -> Story:
+        return await way(sessions, await consent.person(sessions, view, story.request), view)
+
+    _conduct(view, work, as_json=consent.as_json)
+
+
+def with_sessions(work: Work[T]) -> T:
+    """Do something with the sessions of the user."""
+
+    async def inside() -> T:
+        async with await RunStore.open() as store:
+            return await work(Sessions(store))
+
+    return run_async(inside())
+
+
+def _view(board: Board, *, as_json: bool) -> View:
+    if as_json:
+        return JsonView()
+    return LiveView(board) if is_live() else PlainView()
+
+
+def _conduct(view: View, work: Work[Story], *, as_json: bool) -> None:
+    """Let a session go on until it has ended or waits, say what it came to, and exit accordingly."""
+    try:
+        story = run_async(_watched(view, work))
+    except KeyboardInterrupt:
+        if not view.session_id:
+            raise
+        story = with_sessions(lambda sessions: sessions.story(view.session_id))
+        outcome = Outcome(story=story, elapsed_secs=view.elapsed_secs, interrupted=not story.state.is_final)
+    else:
+        asked = view.asked.message if view.asked is not None else ""
+        outcome = Outcome(story=story, elapsed_secs=view.elapsed_secs, asked=asked)
+    _report(outcome, as_json=as_json)
+    raise click.exceptions.Exit(outcome.exit_code)
+
+
+def _report(outcome: Outcome, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json_line(outcome_data(outcome)))
+    elif outcome.interrupted:
+        tell(outcome.message)
+    else:
+        show(None, outcome_text(outcome, terminal_width()), as_json=False)
+
+
+async def _watched(view: View, work: Work[Story]) -> Story:
+    async with await _AnnouncingStore.open() as store:
+        store.view = view
+        async with view:
+            return await work(Sessions(store))
+
+
+class _AnnouncingStore(RunStore):
+    """A store that tells a view the id of a session as soon as there is one, before anything happens in it."""
+
+    view: View | None = None
+
+    async def start(
+        self, started: Started, *, run_id: str | None = None, kind: str = "run", idempotency_key: str | None = None
+    ) -> RunInfo:
+        run = await super().start(started, run_id=run_id, kind=kind, idempotency_key=idempotency_key)
+        if self.view is not None:
+            self.view.session_id = run.run_id
+        return run

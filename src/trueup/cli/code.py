@@ -1,0 +1,367 @@
+"""`trueup code`"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from trueup.coder import (
+    Accept,
+    AgentNetwork,
+    Approve,
+    CodeRequest,
+    Deliver,
+    Limits,
+    Once,
+    Person,
+    Sessions,
+    SessionSummary,
+    State,
+    Story,
+)
+from trueup.core.errors import InputError
+from trueup.core.settings import resolve
+from trueup.core.text import visible
+
+from ._code_find import (
+    find_session,
+    is_unfinished,
+    is_unfinished_and_alone,
+    session_id_of,
+    sessions_of,
+    waits_for_a_person,
+)
+from ._code_group import IntentOrVerb, PositiveNumber, StartCommand
+from ._code_report import name_of, sessions_text, story_data, story_text, warnings_of
+from ._code_run import Consent, begin, go_on, identity, with_sessions
+from ._code_view import View
+from ._main import tell
+from ._report import writable
+from ._shared import F, json_option, show, terminal_width
+
+# More than anybody means, and as much as every database takes.
+MOST = 10**12
+COUNT = click.IntRange(min=1, max=MOST)
+REPO = click.Path(exists=True, file_okay=False, path_type=Path)
+
+repo_option = click.option("--repo", type=REPO, default=".", help="The repository; default: the working folder.")
+id_argument = click.argument("session", metavar="[ID]", default="")
+deliver_option = click.option(
+    "--deliver",
+    type=click.Choice([each.value for each in Deliver]),
+    help="What becomes of a verified change: merged into the branch, a branch of its own, a patch, nothing.",
+)
+
+
+def consent_options(command: F) -> F:
+    """Options by which somebody agrees beforehand."""
+    for option in (
+        click.option(
+            "--allow-dependency-change",
+            is_flag=True,
+            help="With --yes: approve also where the change decides anew which packages are installed.",
+        ),
+        click.option(
+            "--yes", is_flag=True, help="Ask nothing: accept the contract, approve what is verified without a flag."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(cls=StartCommand)
+@click.argument("words", metavar="INTENT", default="")
+@click.option("--intent", "named_intent", metavar="TEXT", help="The intent, where it could be taken for a verb.")
+@repo_option
+@click.option("--base", metavar="REV", help="The commit to start from; default: HEAD.")
+@click.option("--engine", metavar="SPEC", help="Who works: `command:PROGRAM ARGUMENTS`; default: your settings.")
+@click.option("--model", metavar="NAME", help="The model that the engine is to use.")
+@click.option(
+    "--contract",
+    "contract_file",
+    type=click.Path(path_type=Path),
+    help="What done means; default: trueup.yaml of the base, else one is proposed.",
+)
+@click.option("--generate", metavar="CMD", help="Have a contract written by this command: prompt on stdin.")
+@click.option("--judge", metavar="CMD", help="Have a verified change read by this command: prompt on stdin.")
+@click.option("--max-iterations", type=COUNT, default=Limits().iterations, show_default=True, help="Goes at it.")
+@click.option("--max-turns", type=COUNT, help="Model calls that the engine may make.")
+@click.option("--budget-usd", type=PositiveNumber(), metavar="USD", help="Dollars that the engine may spend.")
+@click.option("--budget-tokens", type=COUNT, help="Tokens that the engine may send and receive.")
+@click.option("--timeout", type=PositiveNumber(), metavar="SECS", help="How long the engine may work, all in all.")
+@click.option(
+    "--idle-timeout",
+    type=PositiveNumber(),
+    metavar="SECS",
+    default=Limits().idle_secs,
+    show_default=True,
+    help="How long the engine may keep silent.",
+)
+@click.option("--strict-budget", is_flag=True, help="Stop where the engine does not report what a limit is on.")
+@deliver_option
+@click.option(
+    "--sandbox", type=click.Choice(["auto", "none"]), default="auto", help="`none` runs without any confinement."
+)
+@click.option(
+    "--agent-network",
+    type=click.Choice([each.value for each in AgentNetwork]),
+    default=AgentNetwork.NONE.value,
+    show_default=True,
+    help="What the engine reaches: nothing, or what you reach.",
+)
+@click.option("--allow-no-goal", is_flag=True, help="Accept that no check is red on the base.")
+@click.option("--jobs", type=COUNT, default=1, help="How many checks marked `parallel` run side by side.")
+@consent_options
+@json_option
+def start(
+    words: str,
+    named_intent: str | None,
+    repo: Path,
+    yes: bool,
+    allow_dependency_change: bool,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """From an intent to a merge that can be trusted.
+
+    An engine works on INTENT in an isolated checkout. trueup decides by running the checks of a contract, where the
+    engine cannot reach, whether it is done; sends failures back; and delivers only what was verified and approved.
+    Exit 0: delivered; 1: not achieved; 2: bad input; 3: the engine failed; 130: interrupted.
+
+    A session is named by its ID or the beginning of it; without one, a verb means the only session of this
+    repository that it could be about (`show` and `diff`: the newest).
+
+    \b
+    Examples:
+      trueup code "slug() joins by dashes" --engine "command:my-agent --stdin"
+      trueup code "add a --version flag" --contract ~/done.yaml --yes --json
+      trueup code approve
+    """
+    if words and named_intent:
+        raise InputError("the intent is given twice: as an argument and with --intent; choose")
+    request = _request(named_intent or words, repo.absolute(), asked)
+    consent = Consent(as_json=as_json, yes=yes, allow_dependency_change=allow_dependency_change)
+    begin(request, consent)
+
+
+@click.group(cls=IntentOrVerb, help=start.help)
+def command() -> None:
+    pass
+
+
+command.start = start
+
+
+def _request(intent: str, folder: Path, asked: dict[str, Any]) -> CodeRequest:
+    settings = resolve({name: asked[name] for name in ("engine", "generate")}, folder=folder).settings
+    if settings.engine is None:
+        raise InputError(
+            "no engine to do the work: give --engine 'command:PROGRAM ARGUMENTS', which gets the prompt on stdin, or set "
+            "`engine` in your settings"
+        )
+    contract_file: Path | None = asked["contract_file"]
+    return CodeRequest(
+        intent=intent,
+        folder=str(folder),
+        engine=settings.engine,
+        base=asked["base"],
+        model=asked["model"],
+        contract_file=str(contract_file.absolute()) if contract_file else None,
+        generate=settings.generate,
+        attempts_at_a_contract=settings.max_attempts,
+        judge=asked["judge"],
+        limits=Limits(
+            iterations=asked["max_iterations"],
+            engine_secs=asked["timeout"],
+            idle_secs=asked["idle_timeout"],
+            turns=asked["max_turns"],
+            tokens=asked["budget_tokens"],
+            usd=asked["budget_usd"],
+            strict=asked["strict_budget"],
+        ),
+        deliver=Deliver(asked["deliver"] or Deliver.MERGE),
+        sandboxed=asked["sandbox"] == "auto",
+        network=AgentNetwork(asked["agent_network"]),
+        allow_no_goal=asked["allow_no_goal"],
+        jobs=asked["jobs"],
+    )
+
+
+@command.command("list")
+@click.option("--all", "everywhere", is_flag=True, help="Those of every repository.")
+@repo_option
+@json_option
+def list_command(everywhere: bool, repo: Path, as_json: bool) -> None:
+    """List the sessions of this repository, newest first.
+
+    \b
+    Example:
+      trueup code list --all
+    """
+
+    async def listed(sessions: Sessions) -> list[SessionSummary]:
+        return await sessions.list() if everywhere else await sessions_of(sessions, repo)
+
+    found = with_sessions(listed)
+    show(writable(msgspec.to_builtins(found)), sessions_text(found, terminal_width()), as_json=as_json)
+
+
+@command.command("show")
+@id_argument
+@repo_option
+@json_option
+def show_command(session: str, repo: Path, as_json: bool) -> None:
+    """Show a session: what was wanted and agreed to, what was tried, and what came of it.
+
+    \b
+    Example:
+      trueup code show 0v0r
+    """
+    story = find_session(session, repo)
+    show(story_data(story), story_text(story, "", terminal_width()), as_json=as_json)
+
+
+@command.command("diff")
+@id_argument
+@repo_option
+def diff_command(session: str, repo: Path) -> None:
+    """Print the latest change of a session as a patch.
+
+    \b
+    Example:
+      trueup code diff 0v0r | git apply --stat
+    """
+
+    async def read(sessions: Sessions) -> bytes:
+        return await sessions.diff(await session_id_of(sessions, session, repo))
+
+    patch = with_sessions(read)
+    if sys.stdout.isatty():
+        click.echo_via_pager(visible(patch.decode(errors="replace")))
+    else:
+        sys.stdout.buffer.write(patch)
+
+
+@command.command("approve")
+@id_argument
+@deliver_option
+@repo_option
+@json_option
+def approve_command(session: str, deliver: str | None, repo: Path, as_json: bool) -> None:
+    """Agree to what a session waits for: its contract, or the delivery of its verified change.
+
+    \b
+    Examples:
+      trueup code approve
+      trueup code approve 0v0r --deliver branch
+    """
+    story = find_session(session, repo, waits_for_a_person)
+    if story.state is State.NEEDS_APPROVAL and story.verdict is not None:
+        for warning in warnings_of(story.verdict):
+            tell(warning)
+    elif story.state is not State.CONTRACT_PROPOSED:
+        raise InputError(f"session {story.id} is {story.state.value}: there is nothing to approve")
+    elif deliver is not None:
+        raise InputError(f"session {story.id} waits for its contract; --deliver is for the approval of a change")
+
+    async def approve(sessions: Sessions, person: Person, view: View) -> Story:
+        by = await identity(Path(story.request.folder))
+        is_change = story.state is State.NEEDS_APPROVAL
+        answer = Approve(by, Deliver(deliver) if deliver else None) if is_change else Accept(name_of(by))
+        return await sessions.resume(story.id, Once(answer, person), view)
+
+    go_on(story, Consent(as_json=as_json), approve)
+
+
+@command.command("resume")
+@id_argument
+@consent_options
+@repo_option
+@json_option
+def resume_command(session: str, yes: bool, allow_dependency_change: bool, repo: Path, as_json: bool) -> None:
+    """Go on with a session from the last state that it was safe in.
+
+    \b
+    Example:
+      trueup code resume 0v0r
+    """
+    story = find_session(session, repo, is_unfinished_and_alone)
+    consent = Consent(as_json=as_json, yes=yes, allow_dependency_change=allow_dependency_change)
+    go_on(story, consent, lambda sessions, person, view: sessions.resume(story.id, person, view))
+
+
+@command.command("respond")
+@click.argument("words", metavar="[ID] WORDS", nargs=-1, required=True)
+@consent_options
+@repo_option
+@json_option
+def respond_command(
+    words: tuple[str, ...], yes: bool, allow_dependency_change: bool, repo: Path, as_json: bool
+) -> None:
+    """Say something to a session: what its contract or its change lacks, or a word for the engine's next prompt.
+
+    \b
+    Examples:
+      trueup code respond "keep the old name as an alias"
+      trueup code respond 0v0r "keep the old name as an alias"
+    """
+    if len(words) > 2:
+        raise InputError("give an ID and what you have to say, in quotes: trueup code respond ID 'use dashes'")
+    session, text = words if len(words) == 2 else ("", words[0])
+    if not text.strip():
+        raise InputError("there is nothing to say: trueup code respond ID 'use dashes'")
+    story = find_session(session, repo, is_unfinished)
+    if story.state is State.CONTRACT_PROPOSED and story.request.generate is None:
+        raise InputError(
+            f"session {story.id} waits for its contract, and no model was named that could revise it: `trueup code "
+            f"resume {story.id}` on a terminal lets you edit it; start with --generate CMD to have it revised by words"
+        )
+
+    async def respond(sessions: Sessions, person: Person, view: View) -> Story:
+        told = await sessions.respond(story.id, text, person, view)
+        if told is None:
+            said = f"session {story.id} is being worked on, and hears it before the engine's next go"
+            show({"type": "told", "session_id": story.id}, said, as_json=as_json)
+            raise click.exceptions.Exit(0)
+        return told
+
+    consent = Consent(as_json=as_json, yes=yes, allow_dependency_change=allow_dependency_change)
+    go_on(story, consent, respond)
+
+
+@command.command("discard")
+@id_argument
+@repo_option
+@json_option
+def discard_command(session: str, repo: Path, as_json: bool) -> None:
+    """Throw away what waits for a person: a contract, or a verified change.
+
+    \b
+    Example:
+      trueup code discard 0v0r
+    """
+    _abandon(find_session(session, repo, waits_for_a_person), "discarded", as_json=as_json)
+
+
+@command.command("cancel")
+@id_argument
+@repo_option
+@json_option
+def cancel_command(session: str, repo: Path, as_json: bool) -> None:
+    """Give a session up, having stopped whoever works on it.
+
+    \b
+    Example:
+      trueup code cancel 0v0r
+    """
+    _abandon(find_session(session, repo, is_unfinished), "cancelled", as_json=as_json)
+
+
+def _abandon(story: Story, why: str, *, as_json: bool) -> None:
+    given_up = with_sessions(lambda sessions: sessions.abandon(story.id, why))
+    data = {"session_id": given_up.id, "state": given_up.state.value, "message": given_up.message}
+    show(data, f"session {given_up.id}: {why}", as_json=as_json)

@@ -1,0 +1,104 @@
+"""Leaving the process before anybody was asked, and having others run what nobody asked for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .._verdict import Severity
+from ._model import Suspicion
+from ._python_comparisons import is_false
+from ._python_module import NodeRules, PythonModule, Scope, texts_in
+from ._rules import FLAG, GATE, INFO
+
+_HARD = frozenset(("os._exit", "os.abort", "posix._exit", "signal.raise_signal"))
+_SOFT = frozenset(("sys.exit", "exit", "quit", "builtins.exit", "SystemExit"))
+_FORKS = ("os.fork", "os.forkpty", "pty.fork", "os.posix_spawn")
+
+
+def _look_at_call(node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
+    called = module.dotted(node.func)
+    if called in _HARD:
+        yield from _hard_exit(called, node, scope, module)
+    elif called in _SOFT:
+        yield from _soft_exit(called, node, scope, module)
+    elif called == "atexit.register":
+        yield from _exit_at_exit(node, scope, module)
+    elif called.startswith("os.execv") and scope.at_import and not module.reading.is_script:
+        yield module.suspect("exit_call", FLAG, "puts another program in place of this one when imported", node, scope)
+    yield from _exits_handed_on(node, scope, module)
+
+
+def _hard_exit(called: str, node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
+    what = f"ends the whole process (`{called}`), whatever is still to be tested"
+    if scope.at_import:
+        severity = FLAG if module.is_test or module.reading.is_script else GATE
+        yield module.suspect("exit_call", severity, f"{what}, as soon as it is imported", node, scope)
+    elif scope.function is not None:
+        yield module.suspect("exit_call", _in_a_function(called, node, scope, module), what, node, scope)
+
+
+def _in_a_function(called: str, node: ast.Call, scope: Scope, module: PythonModule) -> Severity:
+    """A child that was forked ends this way; and a status that is handed in, or a failure, hides nothing."""
+    succeeds = called == "os._exit" and bool(node.args) and is_false(node.args[0])
+    forks = any(module.dotted(each.func) in _FORKS for each, _ in module.nodes if isinstance(each, ast.Call))
+    return INFO if forks or not succeeds or module.reading.is_script else FLAG
+
+
+def _soft_exit(called: str, node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
+    """An ordinary exit is caught by every runner, but for one at import that reports success."""
+    succeeds = not node.args or is_false(node.args[0])
+    if scope.at_import and succeeds:
+        severity = INFO if module.reading.is_script else FLAG
+        what = f"ends the program with success (`{called}`) as soon as it is imported"
+        yield module.suspect("exit_call", severity, what, node, scope)
+
+
+def _exit_at_exit(node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
+    handler = node.args[0] if node.args else None
+    if handler is not None and _leads_to_an_exit(handler, module):
+        what = "replaces the exit status when the program ends (an `atexit` handler that exits)"
+        yield module.suspect("exit_call", GATE, what, node, scope)
+
+
+def _leads_to_an_exit(handler: ast.expr, module: PythonModule) -> bool:
+    if module.dotted(handler) in _HARD | _SOFT:
+        return True
+    bodies: list[ast.AST] = [handler] if isinstance(handler, ast.Lambda) else []
+    if isinstance(handler, ast.Name):
+        bodies = [each for each, _ in module.nodes if isinstance(each, ast.FunctionDef) and each.name == handler.id]
+    return any(module.dotted(each) in _HARD | {"SystemExit"} for body in bodies for each in ast.walk(body))
+
+
+def _exits_handed_on(node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
+    """`threading.Timer(3, os._exit, [0])`: a call that nobody sees."""
+    handed = [*node.args, *(each.value for each in node.keywords)]
+    if module.dotted(node.func) != "atexit.register" and any(module.dotted(each) in _HARD for each in handed):
+        what = "hands on a call that ends the whole process, whatever is still to be tested"
+        yield module.suspect("exit_call", FLAG, what, node, scope)
+
+
+def _look_at_raise(node: ast.Raise, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
+    """`raise SystemExit`, bare; one with arguments is a call."""
+    bare = isinstance(node.exc, ast.Name) and node.exc.id == "SystemExit"
+    if bare and scope.at_import:
+        severity = INFO if module.reading.is_script else FLAG
+        what = "ends the program with success (`raise SystemExit`) as soon as it is imported"
+        yield module.suspect("exit_call", severity, what, node, scope)
+
+
+def _look_at_environment(node: ast.Assign, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
+    """`os.environ["LD_PRELOAD"] = …`."""
+    for target in node.targets:
+        if isinstance(target, ast.Subscript) and module.dotted(target.value) == "os.environ":
+            for name in texts_in(target.slice):
+                if name in ("LD_PRELOAD", "BASH_ENV", "PYTHONSTARTUP", "DYLD_INSERT_LIBRARIES"):
+                    what = f"sets {name}, by which later programs run code that nobody asked for"
+                    yield module.suspect("startup_file", FLAG, what, node, scope)
+
+
+RULES: NodeRules = (
+    ((ast.Call,), _look_at_call),
+    ((ast.Raise,), _look_at_raise),
+    ((ast.Assign,), _look_at_environment),
+)

@@ -1,0 +1,115 @@
+"""The database: made once, brought up to date once, and refused where it is not ours."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+
+import pytest
+from sqlalchemy import inspect
+
+from trueup.core.errors import InfrastructureError, InputError
+from trueup.core.process import Command, run
+from trueup.runs import RunStore, Started
+from trueup.runs._database import Database
+from trueup.runs._migrations import MIGRATIONS
+from trueup.runs._tables import payloads, records, runs
+
+OPENER = """
+import asyncio, sys, time
+from trueup.runs import RunStore, Started
+
+async def main():
+    time.sleep(max(0, float(sys.argv[2]) - time.time()))
+    async with await RunStore.open(sys.argv[1]) as store:
+        await store.start(Started("x"))
+
+asyncio.run(main())
+"""
+
+
+async def test_of_several_that_open_a_new_database_at_once_one_makes_it(url, sql):
+    together = str(time.time() + 1.5)
+    command = Command(argv=(sys.executable, "-c", OPENER, url, together), timeout_secs=60)
+    finished = await asyncio.gather(*(run(command) for _ in range(6)))
+    assert [each.exit_code for each in finished] == [0] * 6, "".join(each.stderr.text for each in finished)
+    assert sql("SELECT version FROM schema_version") == [(number + 1,) for number in range(len(MIGRATIONS))]
+    assert sql("SELECT count(*) FROM runs") == [(6,)]
+
+
+async def test_several_stores_of_one_process_open_a_new_database_at_once(url):
+    stores = await asyncio.gather(*(RunStore.open(url) for _ in range(8)))
+    await asyncio.gather(*(store.start(Started("x")) for store in stores))
+    assert len(await stores[0].list()) == 8
+    for store in stores:
+        await store.aclose()
+
+
+async def test_a_database_that_is_up_to_date_is_left_alone(url, sql):
+    for _ in range(2):
+        async with await RunStore.open(url):
+            pass
+    assert sql("SELECT count(*) FROM schema_version") == [(len(MIGRATIONS),)]
+
+
+async def test_a_database_of_a_newer_trueup_is_refused(url, sql):
+    async with await RunStore.open(url):
+        pass
+    sql("INSERT INTO schema_version VALUES (99, 'later')")
+    with pytest.raises(InputError, match=r"made by a newer trueup \(schema 99; this one knows 1\): upgrade"):
+        await RunStore.open(url)
+
+
+def test_the_migrations_make_the_tables_that_statements_name(url):
+    database = Database.open(url)
+    try:
+        with database.reading() as connection:
+            for table in (runs, records, payloads):
+                made = [column["name"] for column in inspect(connection).get_columns(table.name)]
+                assert made == [column.name for column in table.columns]
+    finally:
+        database.close()
+
+
+def test_what_was_acknowledged_is_synced_to_the_disk(url):
+    database = Database.open(url)
+    try:
+        with database.writing() as connection:
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    finally:
+        database.close()
+
+
+async def test_a_file_that_is_no_database_is_named(file, url):
+    file.parent.mkdir()
+    file.write_text("my diary\n" * 100)
+    with pytest.raises(InfrastructureError, match=r"trueup\.db: this is no database; move the file away"):
+        await RunStore.open(url)
+    assert file.read_text().startswith("my diary")
+
+
+async def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InfrastructureError, match=r"file/trueup\.db: the database cannot be opened"):
+        await RunStore.open(f"sqlite:///{tmp_path}/file/trueup.db")
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("sqlite://", "in memory keeps nothing"),
+        ("sqlite:///:memory:", "in memory keeps nothing"),
+        ("nonsense", "is no database"),
+        ("nonsense://x", "cannot be used"),
+    ],
+)
+async def test_an_address_that_cannot_be_used_is_refused(url, words):
+    with pytest.raises(InputError, match=words):
+        await RunStore.open(url)
+
+
+async def test_the_room_is_entered_without_waiting_for_sqlalchemy():
+    line = "import sys, trueup.runs; sys.exit('sqlalchemy' in sys.modules)"
+    assert (await run(Command(argv=(sys.executable, "-c", line)))).exit_code == 0
