@@ -63,10 +63,10 @@ async def side_by_side() -> bool:
     return report("ten 1 s checks with --jobs 10", f"{took:.2f} s ({took:.2f} x the longest)", "1.3 s", took <= 1.3)
 
 
-def make_large_repository(root: Path) -> None:
+def make_large_repository(root: Path, files: int = FILES) -> None:
     """Many small files in many folders, committed."""
     root.mkdir()
-    for number in range(FILES):
+    for number in range(files):
         folder = root / f"folder{number // 250}"
         folder.mkdir(exist_ok=True)
         (folder / f"file{number}.txt").write_text(f"{number}\n")

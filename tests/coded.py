@@ -35,7 +35,7 @@ class User:
         self.checkout.git("config", "user.email", "ada@example.org")
         # How long an engine sleeps that does; unlike any other, so that it can be found among all processes.
         self.nap = f"{4000 + os.getpid()}.{time.monotonic_ns()}"
-        self.sleep = f"echo '{{\"trueup\": \"plan\", \"text\": \"begun\"}}'; exec sleep {self.nap}\n"
+        self.sleep = f'echo \'{{"trueup": "plan", "text": "begun"}}\'; exec sleep {self.nap}\n'
         self.contract = folder / "done.yaml"
         self.contract.write_text(CONTRACT)
 

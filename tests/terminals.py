@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Self
 
 # The program becomes the leader of a session at the terminal, so that a typed Ctrl-C reaches it as it would a user's.
-_AT_THE_TERMINAL = (
-    "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-)
+_AT_THE_TERMINAL = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
 CTRL_C = "\x03"
 CTRL_D = "\x04"
@@ -53,6 +51,10 @@ class Terminal:
         self._program.kill()
         self._program.wait()
         os.close(self._master)
+
+    @property
+    def pid(self) -> int:
+        return self._program.pid
 
     @property
     def text(self) -> str:

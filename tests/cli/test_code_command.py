@@ -82,11 +82,15 @@ async def test_what_waits_can_be_listed_shown_read_and_approved(user):
     story = await user.session()
     assert story["approved"]["by"] == {"name": "Ada", "email": "ada@example.org"}
     again = await user.trueup("code", "approve", session)
-    assert (again.exit_code, again.stderr.text) == (2, f"error: session {session} is merged: there is nothing to approve\n")
+    assert (again.exit_code, again.stderr.text) == (
+        2,
+        f"error: session {session} is merged: there is nothing to approve\n",
+    )
 
 
 @pytest.mark.parametrize(
-    ("how", "state", "key"), [("branch", "merged", "branch"), ("patch", "reported", "patch"), ("none", "reported", None)]
+    ("how", "state", "key"),
+    [("branch", "merged", "branch"), ("patch", "reported", "patch"), ("none", "reported", None)],
 )
 async def test_a_change_is_delivered_as_somebody_wants_it_at_approval(user, how, state, key):
     before = user.head
@@ -215,7 +219,7 @@ async def test_an_engine_that_is_not_there_exits_three(user):
     ("script", "options", "reason"),
     [
         ("exit 127", (), "configuration"),
-        ("echo '{\"trueup\": \"error\", \"kind\": \"auth\", \"message\": \"log in\"}'; exit 1", (), "auth_required"),
+        ('echo \'{"trueup": "error", "kind": "auth", "message": "log in"}\'; exit 1', (), "auth_required"),
         ("sleep 60", ("--idle-timeout", "0.2"), "stalled"),
     ],
 )
@@ -351,7 +355,7 @@ async def test_an_intent_that_is_a_verb_can_be_said_plainly(user, words):
 
 
 async def test_what_others_write_cannot_act_on_a_terminal(user):
-    script = f"printf '{{\"trueup\": \"plan\", \"text\": \"\\\\u001b[2J gone\"}}\\n'; {MEND}"
+    script = f'printf \'{{"trueup": "plan", "text": "\\\\u001b[2J gone"}}\\n\'; {MEND}'
     finished = await user.trueup(*user.words(script, intent="add \x1b[1m it"))
     assert "\\x1b[2J gone" in finished.stderr.text
     assert "\x1b" not in finished.stdout.text + finished.stderr.text

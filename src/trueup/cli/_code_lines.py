@@ -21,7 +21,7 @@ LONGEST_LINE = 200
 def noteworthy(event: Event) -> str | None:
     """An event in one line; None for one that says nothing to people."""
     said = _SENTENCES[type(event)](event) if type(event) in _SENTENCES else None
-    return one_line(said) if said else None
+    return one_line(said or "") or None
 
 
 def one_line(text: str) -> str:

@@ -18,7 +18,7 @@ from ._code_lines import counted, diff_text, one_line, used_text
 from ._main import EXIT_BAD_INPUT, EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO
 from ._report import findings_text, verdict_data, verdict_text, writable
 
-SHORT_ID = 8
+MOST_NAMED = 5
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -127,15 +127,14 @@ def story_data(story: Story) -> Any:
     return writable({**msgspec.to_builtins(story), "used": msgspec.to_builtins(story.used)})
 
 
-def story_text(story: Story, asked: str, width: int) -> str:
+def story_text(story: Story, width: int) -> str:
     """A session for people: what was wanted, what was agreed to, what was tried, what came of it."""
-    return "\n".join(_story_lines(story, asked, width))
+    return "\n".join(_story_lines(story, width))
 
 
-def _story_lines(story: Story, asked: str, width: int) -> Iterator[str]:
-    outcome = Outcome(story=story, elapsed_secs=0, asked=asked)
+def _story_lines(story: Story, width: int) -> Iterator[str]:
     yield f"{story.id}  {one_line(story.request.intent)}"
-    yield _headline(outcome)
+    yield _headline(Outcome(story=story, elapsed_secs=0))
     yield f"repository {story.request.folder}, base {story.base[:12]}, engine {one_line(story.request.engine)}"
     if story.contract is not None:
         yield f"contract ({story.contract_source}){'' if story.digest else ', not agreed to yet'}:"
@@ -201,8 +200,13 @@ def _delivery_lines(story: Story) -> Iterator[str]:
 
 
 def _diff_lines(story: Story) -> Iterator[str]:
-    if story.diff is not None:
-        yield diff_text(story.diff)
+    if story.diff is None:
+        return
+    yield diff_text(story.diff)
+    if story.diff.ignored_total:
+        some = ", ".join(map(one_line, story.diff.ignored[:MOST_NAMED]))
+        more = f" and {story.diff.ignored_total - MOST_NAMED} more" if story.diff.ignored_total > MOST_NAMED else ""
+        yield f"no part of it, since git ignores them: {some}{more}"
 
 
 def _effort(story: Story) -> str:

@@ -20,9 +20,11 @@ from ._code_person import Terminal
 from ._code_report import Outcome, outcome_data, outcome_text
 from ._code_view import JsonView, LiveView, PlainView, View, is_live, json_line
 from ._main import tell
-from ._shared import T, run_async, show, terminal_width
+from ._shared import T, is_terminal, run_async, show, terminal_width
 
 Work = Callable[[Sessions], Awaitable[T]]
+# None where another process works on the session, which goes on there.
+Way = Callable[[Sessions, Person, View], Awaitable[Story | None]]
 
 
 class Consent(Struct, frozen=True, kw_only=True):
@@ -34,7 +36,7 @@ class Consent(Struct, frozen=True, kw_only=True):
 
     async def person(self, sessions: Sessions, view: View, request: CodeRequest) -> Person:
         """Who decides about the rest."""
-        if self.as_json or self.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if self.as_json or self.yes or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             return Absent(yes=self.yes, allow_dependency_change=self.allow_dependency_change)
         by = await identity(Path(request.folder))
         return Terminal(by, view.paused, sessions.diff, may_revise=request.generate is not None)
@@ -59,12 +61,12 @@ def begin(request: CodeRequest, consent: Consent) -> None:
     _conduct(view, work, as_json=consent.as_json)
 
 
-def go_on(story: Story, consent: Consent, way: Callable[[Sessions, Person, View], Awaitable[Story]]) -> None:
+def go_on(story: Story, consent: Consent, way: Way) -> None:
     """Let a session go on in some way, and exit by what it came to."""
     view = _view(Board.of(story), as_json=consent.as_json)
     view.session_id = story.id
 
-    async def work(sessions: Sessions) -> Story:
+    async def work(sessions: Sessions) -> Story | None:
         return await way(sessions, await consent.person(sessions, view, story.request), view)
 
     _conduct(view, work, as_json=consent.as_json)
@@ -86,7 +88,7 @@ def _view(board: Board, *, as_json: bool) -> View:
     return LiveView(board) if is_live() else PlainView()
 
 
-def _conduct(view: View, work: Work[Story], *, as_json: bool) -> None:
+def _conduct(view: View, work: Work[Story | None], *, as_json: bool) -> None:
     """Let a session go on until it has ended or waits, say what it came to, and exit accordingly."""
     try:
         story = run_async(_watched(view, work))
@@ -96,6 +98,10 @@ def _conduct(view: View, work: Work[Story], *, as_json: bool) -> None:
         story = with_sessions(lambda sessions: sessions.story(view.session_id))
         outcome = Outcome(story=story, elapsed_secs=view.elapsed_secs, interrupted=not story.state.is_final)
     else:
+        if story is None:
+            said = f"session {view.session_id} is being worked on, and hears it before the engine's next go"
+            click.echo(json_line({"type": "told", "session_id": view.session_id}) if as_json else said)
+            return
         asked = view.asked.message if view.asked is not None else ""
         outcome = Outcome(story=story, elapsed_secs=view.elapsed_secs, asked=asked)
     _report(outcome, as_json=as_json)
@@ -111,7 +117,7 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
         show(None, outcome_text(outcome, terminal_width()), as_json=False)
 
 
-async def _watched(view: View, work: Work[Story]) -> Story:
+async def _watched(view: View, work: Work[T]) -> T:
     async with await _AnnouncingStore.open() as store:
         store.view = view
         async with view:

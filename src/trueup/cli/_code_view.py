@@ -22,6 +22,7 @@ from ._code_board import Board
 from ._code_lines import noteworthy, one_line
 from ._main import tell
 from ._report import writable
+from ._shared import is_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -173,7 +174,7 @@ def rendered(board: Board, elapsed_secs: float) -> Text:
 
 def is_live() -> bool:
     """Whether somebody watches on a terminal that can be drawn on."""
-    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def json_line(data: Any) -> str:

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -27,9 +27,14 @@ def show(data: Any, text: str, *, as_json: bool) -> None:
     click.echo(json.dumps(data, indent=2, ensure_ascii=False) if as_json else visible(text.rstrip("\n")))
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody sits at the other end of a standard stream, which is None where it was closed."""
+    return stream is not None and stream.isatty()
+
+
 def terminal_width() -> int:
     """How wide what is printed may be."""
-    return 100 if not sys.stdout.isatty() else max(60, os.get_terminal_size().columns)
+    return 100 if not is_terminal(sys.stdout) else max(60, os.get_terminal_size().columns)
 
 
 def read_stdin() -> bytes:

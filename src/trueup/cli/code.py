@@ -222,7 +222,7 @@ def show_command(session: str, repo: Path, as_json: bool) -> None:
       trueup code show 0v0r
     """
     story = find_session(session, repo)
-    show(story_data(story), story_text(story, "", terminal_width()), as_json=as_json)
+    show(story_data(story), story_text(story, terminal_width()), as_json=as_json)
 
 
 @command.command("diff")
@@ -320,17 +320,8 @@ def respond_command(
             f"session {story.id} waits for its contract, and no model was named that could revise it: `trueup code "
             f"resume {story.id}` on a terminal lets you edit it; start with --generate CMD to have it revised by words"
         )
-
-    async def respond(sessions: Sessions, person: Person, view: View) -> Story:
-        told = await sessions.respond(story.id, text, person, view)
-        if told is None:
-            said = f"session {story.id} is being worked on, and hears it before the engine's next go"
-            show({"type": "told", "session_id": story.id}, said, as_json=as_json)
-            raise click.exceptions.Exit(0)
-        return told
-
     consent = Consent(as_json=as_json, yes=yes, allow_dependency_change=allow_dependency_change)
-    go_on(story, consent, respond)
+    go_on(story, consent, lambda sessions, person, view: sessions.respond(story.id, text, person, view))
 
 
 @command.command("discard")

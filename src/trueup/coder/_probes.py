@@ -15,6 +15,8 @@ from ._stage import Stage
 from ._trial import Trial
 from ._verdict import Finding, Severity
 
+PATHS_NAMED = 5
+
 
 class Probes:
     """Experiments on one stage."""
@@ -33,7 +35,10 @@ class Probes:
         if not self._baseline.goals:
             return []
         if touched and await self._goals_are_green(tree, touched):
-            what = "with the change's own tests and configuration every goal is green on the base's sources: they ask for nothing"
+            what = (
+                f"with {_listed(touched)} as the change has it, every goal is green on the base's own sources: "
+                "what was asked for was edited, and not what was to be done"
+            )
             return [Finding(severity=Severity.GATE, kind="goes_green_without_the_change", message=what)]
         lifted = [
             change.path for change in changes if change.path not in touched and self._protected.is_lifted(change.path)
@@ -95,3 +100,7 @@ class Probes:
         async with stage.pristine(changed, trial.dependencies) as checkout:
             results = await stage.run(self._judged, checkout, jobs=stage.jobs)
         return [deaf_finding(result.name) for result in results if result.passed and asked.get(result.name)]
+
+
+def _listed(paths: list[str]) -> str:
+    return ", ".join(paths[:PATHS_NAMED]) + (f" and {len(paths) - PATHS_NAMED} more" if len(paths) > PATHS_NAMED else "")

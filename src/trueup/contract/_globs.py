@@ -21,6 +21,9 @@ class Globs:
         self._is_named = lru_cache(maxsize=4096)(self._look_up)
 
     def match(self, path: str) -> bool:
+        if not self._written:
+            # Asked of every path of a commit, and most contracts add no patterns of their own.
+            return False
         path = self._fold(path)
         return any(map(self._is_named, path.split("/"))) or self._paths.fullmatch(path) is not None
 
