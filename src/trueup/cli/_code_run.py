@@ -90,22 +90,25 @@ def _view(board: Board, *, as_json: bool) -> View:
 
 def _conduct(view: View, work: Work[Story | None], *, as_json: bool) -> None:
     """Let a session go on until it has ended or waits, say what it came to, and exit accordingly."""
+    outcome = _outcome(view, work)
+    if outcome is None:
+        said = f"session {view.session_id} is being worked on, and hears it before the engine's next go"
+        click.echo(json_line({"type": "told", "session_id": view.session_id}) if as_json else said)
+        return
+    _report(outcome, as_json=as_json)
+    raise click.exceptions.Exit(outcome.exit_code)
+
+
+def _outcome(view: View, work: Work[Story | None]) -> Outcome | None:
     try:
         story = run_async(_watched(view, work))
     except KeyboardInterrupt:
         if not view.session_id:
             raise
-        story = with_sessions(lambda sessions: sessions.story(view.session_id))
-        outcome = Outcome(story=story, elapsed_secs=view.elapsed_secs, interrupted=not story.state.is_final)
-    else:
-        if story is None:
-            said = f"session {view.session_id} is being worked on, and hears it before the engine's next go"
-            click.echo(json_line({"type": "told", "session_id": view.session_id}) if as_json else said)
-            return
-        asked = view.asked.message if view.asked is not None else ""
-        outcome = Outcome(story=story, elapsed_secs=view.elapsed_secs, asked=asked)
-    _report(outcome, as_json=as_json)
-    raise click.exceptions.Exit(outcome.exit_code)
+        left = with_sessions(lambda sessions: sessions.story(view.session_id))
+        return Outcome(story=left, elapsed_secs=view.elapsed_secs, interrupted=not left.state.is_final)
+    asked = view.asked.message if view.asked is not None else ""
+    return None if story is None else Outcome(story=story, elapsed_secs=view.elapsed_secs, asked=asked)
 
 
 def _report(outcome: Outcome, *, as_json: bool) -> None:

@@ -28,20 +28,25 @@ def list_command(as_json: bool) -> None:
 
 
 @command.command("clean")
+@click.option("--suspended", is_flag=True, help="Also those of sessions that wait; they are made anew from what is kept.")
 @json_option
-def clean_command(as_json: bool) -> None:
+def clean_command(suspended: bool, as_json: bool) -> None:
     """Remove workspaces whose owner is proven to be gone. One that somebody works in stays.
 
     \b
     Example:
       trueup workspace clean
     """
-    _show(clean_workspaces(cache_folder() / "repositories"), "nothing to remove", as_json=as_json)
+    removed = clean_workspaces(cache_folder() / "repositories", suspended_too=suspended)
+    _show(removed, "nothing to remove", as_json=as_json)
 
 
 def _show(kept: list[KeptWorkspace], nothing: str, *, as_json: bool) -> None:
-    lines = [
-        f"{each.path.name}  {'abandoned' if each.abandoned else 'in use':<9}  {each.repository}  base {each.base[:12]}"
-        for each in kept
-    ]
+    lines = [f"{each.path.name}  {_state(each):<9}  {each.repository}  base {each.base[:12]}" for each in kept]
     show(msgspec.to_builtins(kept, enc_hook=str), "\n".join(lines) or nothing, as_json=as_json)
+
+
+def _state(kept: KeptWorkspace) -> str:
+    if kept.suspended:
+        return "suspended"
+    return "abandoned" if kept.abandoned else "in use"

@@ -103,4 +103,6 @@ class Probes:
 
 
 def _listed(paths: list[str]) -> str:
-    return ", ".join(paths[:PATHS_NAMED]) + (f" and {len(paths) - PATHS_NAMED} more" if len(paths) > PATHS_NAMED else "")
+    return ", ".join(paths[:PATHS_NAMED]) + (
+        f" and {len(paths) - PATHS_NAMED} more" if len(paths) > PATHS_NAMED else ""
+    )

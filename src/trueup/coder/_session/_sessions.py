@@ -18,7 +18,7 @@ from ._chronicle import Chronicle, Listener
 from ._ground import Ground, engine_of
 from ._lease import Lease
 from ._person import Absent, Once, Person, Revise, SendBack
-from ._request import CodeRequest
+from ._request import CodeRequest, Deliver
 from ._session import Session
 from ._states import FailureReason, State
 from ._story import Story
@@ -60,9 +60,7 @@ class Sessions:
             raise InputError('say what is to be done: trueup code "add a --version flag"')
         site = await open_site(Path(request.folder), sandboxed=request.sandboxed)
         base = await site.repo.resolve(request.base or "HEAD")
-        engine = await engine_of(request, site, base)
-        # Before anything is run for it: is there somebody to do the work?
-        await engine.version()
+        await _can_be_done(request, site, base)
         data = {"request": msgspec.to_builtins(request), "base": base, "repository": str(site.repo.root)}
         started = Started(intent=request.intent, agent_id=KIND, agent_name=request.engine, data=data)
         run = await self._store.start(started, kind=KIND)
@@ -157,6 +155,14 @@ class Sessions:
             started_at=run.started_at,
             owner=self._lease(run.run_id).owner(),
         )
+
+
+async def _can_be_done(request: CodeRequest, site: Site, base: str) -> None:
+    """Fail before anything is run, where there is nobody to do the work or to commit it."""
+    engine = await engine_of(request, site, base)
+    await engine.version()
+    if request.deliver in {Deliver.MERGE, Deliver.BRANCH}:
+        await site.repo.identity()
 
 
 def told_again(session_id: str, records: list[StoredRecord]) -> Story:

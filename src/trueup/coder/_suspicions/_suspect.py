@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,6 +34,9 @@ _READERS: tuple[Callable[[Reading], Iterable[Suspicion]], ...] = (
 # Above this many files nobody parses each of them only to see that it still parses: an import shows that, too.
 MOST_FILES_PARSED = 300
 
+# What Python is told about warnings holds for all of its threads.
+_ONE_AT_A_TIME = threading.Lock()
+
 # What a suspicion is known by, wherever in the change it stands.
 Trace = tuple[str, str, str]
 
@@ -42,7 +46,7 @@ def suspicions(files: Sequence[ChangedFile], context: Context | None = None) -> 
     context = context or Context()
     base_paths = frozenset(context.base_paths)
     new_paths = frozenset(file.path for file in files if file.new is not None)
-    with warnings.catch_warnings():
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
         # Code under suspicion may be badly written; that is not this program's to warn about.
         warnings.simplefilter("ignore")
         gone = Counter(trace for file in files if file.new is None for trace in _taken_away(Sides.of(file)))
