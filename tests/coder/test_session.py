@@ -201,7 +201,7 @@ async def test_an_engine_that_falls_silent_is_ended(play):
 async def test_what_an_engine_tells_is_recorded(play):
     script = f'echo \'{{"trueup": "tool_call", "name": "edit", "arguments": {{"path": "slug.py"}}}}\'; {MEND}'
     await play.code(script, DASH)
-    assert play.watching.of(ToolCall)[0].arguments == {"path": "slug.py"}
+    assert play.watching.of(ToolCall)[0].input == {"path": "slug.py"}
 
 
 # Approval and delivery

@@ -66,7 +66,7 @@ async def test_lines_for_trueup_become_events_and_the_rest_is_output():
     assert heard == [
         PlanText("first this"),
         UsageReported(Usage(input_tokens=5, cost_usd=0.5)),
-        ToolResult("t1", "ok"),
+        ToolResult("t1", True, "ok"),
     ]
 
 

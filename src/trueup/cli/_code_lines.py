@@ -51,7 +51,7 @@ def diff_text(diff: events.DiffReady) -> str:
 
 def tool_text(call: ToolCall) -> str:
     """A tool call."""
-    return f"{call.name} {json.dumps(call.arguments, ensure_ascii=False) if call.arguments else ''}"
+    return f"{call.name} {json.dumps(call.input, ensure_ascii=False) if call.input else ''}"
 
 
 def _dollars(usage: Usage) -> str:

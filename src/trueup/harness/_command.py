@@ -24,7 +24,8 @@ from trueup.core.process import Command, Finished, Process
 from trueup.core.protocols import Event, Launcher, Recorder
 from trueup.core.usage import Usage
 
-from ._engine import EngineError, EngineStalledError, PlanText, Task, ToolCall, ToolResult, UsageReported, Work
+from ._engine import EngineError, EngineStalledError, Task, Work
+from ._events import PlanText, ToolCall, ToolResult, UsageReported
 
 PREFIX = "command:"
 FILES = "/run/trueup/files"
@@ -172,9 +173,9 @@ def _event(told: _Usage | _Plan | _ToolCall | _ToolResult) -> Event:
         case _Plan(text=text):
             return PlanText(text)
         case _ToolCall(name=name, id=id_, arguments=arguments):
-            return ToolCall(name, id_, arguments)
+            return ToolCall(name, id_, input=arguments)
         case _ToolResult(id=id_, output=output, failed=failed):
-            return ToolResult(id_, output, failed)
+            return ToolResult(id_, not failed, output)
 
 
 async def _lines_before(process: Process, idle_secs: float | None) -> AsyncIterator[str]:

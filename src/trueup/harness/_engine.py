@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from trueup.core.errors import Kind, TrueupError
-from trueup.core.protocols import Event, Launcher, Recorder
-from trueup.core.usage import Usage
+from trueup.core.protocols import Launcher, Recorder
 
 
 class EngineError(TrueupError):
@@ -25,34 +24,6 @@ class EngineError(TrueupError):
 
 class EngineStalledError(EngineError):
     """An engine said nothing for too long and was ended."""
-
-
-class PlanText(Event, frozen=True):
-    """What an engine says it is about."""
-
-    text: str
-
-
-class ToolCall(Event, frozen=True):
-    """A tool that an engine called."""
-
-    name: str
-    id: str = ""
-    arguments: dict[str, Any] = field(default_factory=dict)
-
-
-class ToolResult(Event, frozen=True):
-    """What came of a tool that an engine called."""
-
-    id: str = ""
-    output: str = ""
-    failed: bool = False
-
-
-class UsageReported(Event, frozen=True):
-    """What one call of a model used, as the engine reports it; each is one turn of the engine."""
-
-    usage: Usage
 
 
 class Task(Struct, frozen=True, kw_only=True):

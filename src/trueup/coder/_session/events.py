@@ -7,7 +7,17 @@ from typing import Literal
 from trueup.contract import Baseline, CheckCompleted, CheckStarted, Contract
 from trueup.core.protocols import Event
 from trueup.core.usage import Usage
-from trueup.harness import PlanText, ToolCall, ToolResult, UsageReported
+from trueup.harness import (
+    Message,
+    PermissionDecided,
+    PlanText,
+    Reasoning,
+    Retried,
+    SessionNamed,
+    ToolCall,
+    ToolResult,
+    UsageReported,
+)
 from trueup.workspace import PreparedMerge
 
 from .._attestation import ApprovedBy
@@ -190,6 +200,11 @@ SessionEvent = (
     | ErrorHappened
     | Step
     | PlanText
+    | Message
+    | Reasoning
+    | Retried
+    | PermissionDecided
+    | SessionNamed
     | ToolCall
     | ToolResult
     | UsageReported
