@@ -29,7 +29,7 @@ from trueup.coder import (
 )
 from trueup.contract import CheckCompleted, CheckResult, CheckStarted
 from trueup.core.usage import Usage
-from trueup.harness import PlanText, ToolCall, ToolResult, UsageReported
+from trueup.harness import PlanText, SessionNamed, ToolCall, ToolResult, UsageReported
 
 REQUEST = CodeRequest(intent="make it add", folder="/repo", engine="command:agent", limits=Limits(iterations=3))
 
@@ -77,7 +77,7 @@ def test_the_board_says_state_iteration_cost_and_time():
 
 def test_what_an_engine_does_is_shown_until_it_does_something_else():
     assert shown(PlanText("read it"))[1] == "  read it"
-    assert shown(PlanText("read it"), ToolCall("grep", "1", {"pattern": "add"}))[1] == '  grep {"pattern": "add"}'
+    assert shown(PlanText("read it"), ToolCall("grep", "1", input={"pattern": "add"}))[1] == '  grep {"pattern": "add"}'
     assert len(shown(PlanText("read it"), ended(Usage()))) == 1
 
 
@@ -131,7 +131,8 @@ def test_a_line_is_one_line_and_not_too_long():
 
 
 @pytest.mark.parametrize(
-    "event", [UsageReported(Usage()), ToolResult("1", "fine"), found(Severity.INFO, "good to know"), PlanText("  ")]
+    "event",
+    [UsageReported(Usage()), ToolResult("1", True, "fine"), found(Severity.INFO, "good to know"), PlanText("  ")],
 )
 def test_what_says_nothing_to_people_is_not_noteworthy(event):
     assert noteworthy(event) is None
@@ -147,6 +148,11 @@ def test_an_event_becomes_a_json_line_with_its_place_and_type():
         "text": "half a character: \\ud800",
     }
     assert "\n" not in line
+
+
+def test_an_event_cannot_take_the_place_of_the_sessions_own_id():
+    data = event_data("0abc", Told(4, "now", SessionNamed("theirs")))
+    assert (data["session_id"], data["event_session_id"]) == ("0abc", "theirs")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from trueup.coder import CodeRequest, Finding, Severity, State, Step, Story, eve
 from trueup.contract import CheckCompleted, CheckStarted
 from trueup.core.protocols import Event
 from trueup.core.usage import Usage
-from trueup.harness import PlanText, ToolCall, UsageReported
+from trueup.harness import Message, PlanText, Reasoning, ToolCall, UsageReported
 
 from ._code_lines import noteworthy, one_line, used_text
 
@@ -120,4 +120,4 @@ def _of_the_session(board: Board, event: Event) -> dict[str, Any]:
 
 def _doing(event: Event) -> str:
     """What the engine or trueup is about, where the event says so."""
-    return (noteworthy(event) or "") if isinstance(event, Step | PlanText | ToolCall) else ""
+    return (noteworthy(event) or "") if isinstance(event, Step | PlanText | Message | Reasoning | ToolCall) else ""

@@ -11,7 +11,7 @@ from trueup.contract import CheckCompleted, CheckStarted
 from trueup.core.protocols import Event
 from trueup.core.text import visible
 from trueup.core.usage import Usage
-from trueup.harness import PlanText, ToolCall, ToolResult
+from trueup.harness import Message, PermissionDecided, PlanText, Reasoning, Retried, ToolCall, ToolResult
 
 from ._progress import sentence
 
@@ -95,7 +95,11 @@ _SENTENCES: dict[type[Event], Callable[[Any], str | None]] = {
     CheckCompleted: sentence,
     PlanText: lambda event: event.text,
     ToolCall: tool_text,
-    ToolResult: lambda event: f"failed: {event.output}" if event.failed else None,
+    ToolResult: lambda event: f"failed: {event.output}" if event.ok is False else None,
+    Message: lambda event: event.text,
+    Reasoning: lambda event: event.text,
+    Retried: lambda event: f"tried again by the engine itself, attempt {event.attempt}: {event.message}",
+    PermissionDecided: lambda event: None if event.allowed else f"refused {event.tool}: {event.reason}",
     events.StateChanged: _state,
     events.ContractProposed: lambda event: (
         f"contract with {counted(len(event.contract.checks), 'check')}, {event.source}"

@@ -16,7 +16,7 @@ import msgspec
 
 from trueup.coder import Step, Told, events
 from trueup.contract import CheckCompleted, CheckStarted
-from trueup.harness import PlanText, ToolCall, ToolResult
+from trueup.harness import Message, PlanText, Reasoning, ToolCall, ToolResult
 
 from ._code_board import Board
 from ._code_lines import noteworthy, one_line
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 REFRESHES_PER_SEC = 4
 
 # What a live view shows while it lasts, and need not be read again afterwards.
-_PASSING = (CheckStarted, CheckCompleted, Step, PlanText, ToolCall, ToolResult)
+_PASSING = (CheckStarted, CheckCompleted, Step, PlanText, Message, Reasoning, ToolCall, ToolResult)
 
 
 class View:
@@ -185,7 +185,9 @@ def json_line(data: Any) -> str:
 def event_data(session_id: str, told: Told) -> dict[str, Any]:
     """An event as programs get it."""
     fields: dict[str, Any] = msgspec.to_builtins(told.event)
-    return {"session_id": session_id, "seq": told.seq, "ts": told.at, "type": fields.pop("kind"), **fields}
+    place = {"session_id": session_id, "seq": told.seq, "ts": told.at, "type": fields.pop("kind")}
+    # A harness has sessions of its own.
+    return place | {f"event_{name}" if name in place else name: value for name, value in fields.items()}
 
 
 def _style(line: str) -> str:

@@ -31,9 +31,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     generate: Annotated[str, Meta(description="Command that answers a prompt on stdin with text on stdout.")] | None = (
         None
     )
-    engine: Annotated[str, Meta(description="Who does the work of `trueup code`: `command:PROGRAM ARGUMENTS`.")] | None = (
-        None
-    )
+    engine: (
+        Annotated[str, Meta(description="Who does the work of `trueup code`: `command:PROGRAM ARGUMENTS`.")] | None
+    ) = None
     max_attempts: Annotated[int, Meta(ge=1, description="How often a model may try to write a valid contract.")] = 3
 
 
