@@ -139,7 +139,7 @@ def test_what_says_nothing_to_people_is_not_noteworthy(event):
 
 
 def test_an_event_becomes_a_json_line_with_its_place_and_type():
-    line = json_line(event_data("0abc", Told(4, "2026-01-01T00:00:00.000000Z", Step("half a character: \ud800"))))
+    line = json_line(event_data(Told("0abc", 4, "2026-01-01T00:00:00.000000Z", Step("half a character: \ud800"))))
     assert json.loads(line) == {
         "session_id": "0abc",
         "seq": 4,
@@ -151,7 +151,7 @@ def test_an_event_becomes_a_json_line_with_its_place_and_type():
 
 
 def test_an_event_cannot_take_the_place_of_the_sessions_own_id():
-    data = event_data("0abc", Told(4, "now", SessionNamed("theirs")))
+    data = event_data(Told("0abc", 4, "now", SessionNamed("theirs")))
     assert (data["session_id"], data["event_session_id"]) == ("0abc", "theirs")
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from trueup.coder import Absent, CodeRequest, Person, Sessions, Story
 from trueup.core.errors import InputError
-from trueup.runs import RunInfo, RunStore, Started
+from trueup.runs import RunStore
 from trueup.workspace import Identity, Repository
 
 from ._code_board import Board
@@ -121,21 +121,5 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
 
 
 async def _watched(view: View, work: Work[T]) -> T:
-    async with await _AnnouncingStore.open() as store:
-        store.view = view
-        async with view:
-            return await work(Sessions(store))
-
-
-class _AnnouncingStore(RunStore):
-    """A store that tells a view the id of a session as soon as there is one, before anything happens in it."""
-
-    view: View | None = None
-
-    async def start(
-        self, started: Started, *, run_id: str | None = None, kind: str = "run", idempotency_key: str | None = None
-    ) -> RunInfo:
-        run = await super().start(started, run_id=run_id, kind=kind, idempotency_key=idempotency_key)
-        if self.view is not None:
-            self.view.session_id = run.run_id
-        return run
+    async with await RunStore.open() as store, view:
+        return await work(Sessions(store))

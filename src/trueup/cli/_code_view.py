@@ -49,6 +49,7 @@ class View:
         return time.monotonic() - self._started
 
     async def hear(self, told: Told) -> None:
+        self.session_id = told.session_id
         if isinstance(told.event, events.UserInputRequested):
             self.asked = told.event
         # Checks that run side by side are told side by side.
@@ -75,7 +76,7 @@ class JsonView(View):
 
     async def _show(self, told: Told) -> None:
         # Printing can block as long as a reader likes.
-        await asyncio.to_thread(click.echo, json_line(event_data(self.session_id, told)))
+        await asyncio.to_thread(click.echo, json_line(event_data(told)))
 
 
 class PlainView(View):
@@ -182,10 +183,10 @@ def json_line(data: Any) -> str:
     return json.dumps(writable(data), ensure_ascii=False, allow_nan=False)
 
 
-def event_data(session_id: str, told: Told) -> dict[str, Any]:
+def event_data(told: Told) -> dict[str, Any]:
     """An event as programs get it."""
     fields: dict[str, Any] = msgspec.to_builtins(told.event)
-    place = {"session_id": session_id, "seq": told.seq, "ts": told.at, "type": fields.pop("kind")}
+    place = {"session_id": told.session_id, "seq": told.seq, "ts": told.at, "type": fields.pop("kind")}
     # A harness has sessions of its own.
     return place | {f"event_{name}" if name in place else name: value for name, value in fields.items()}
 

@@ -28,7 +28,9 @@ def list_command(as_json: bool) -> None:
 
 
 @command.command("clean")
-@click.option("--suspended", is_flag=True, help="Also those of sessions that wait; they are made anew from what is kept.")
+@click.option(
+    "--suspended", is_flag=True, help="Also those of sessions that wait; they are made anew from what is kept."
+)
 @json_option
 def clean_command(suspended: bool, as_json: bool) -> None:
     """Remove workspaces whose owner is proven to be gone. One that somebody works in stays.

@@ -21,6 +21,7 @@ _STATUS: dict[State, EndStatus] = {State.MERGED: "completed", State.REPORTED: "c
 class Told(Struct, frozen=True):
     """An event of a session, with its place in it and its time."""
 
+    session_id: str
     seq: int
     at: str
     event: Event
@@ -101,4 +102,4 @@ class Chronicle:
 
     async def _tell(self, place: tuple[int, str], event: Event) -> None:
         self.story.tell(event)
-        await self._listener.hear(Told(*place, event))
+        await self._listener.hear(Told(self.story.id, *place, event))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from trueup.core.errors import TrueupError
+
 from .._contracts import no_verdict_because
 from ._chronicle import Chronicle
 from ._failures import Failure
@@ -9,7 +11,7 @@ from ._ground import Ground
 from ._person import Accept, Discard, Edit, Leave, Person, Proposal, Revise
 from ._proposal import Proposed, propose, revise
 from ._states import FailureReason, State
-from .events import ContractBaseline, ContractConfirmed, ContractProposed, UserInputRequested
+from .events import ContractBaseline, ContractConfirmed, ContractProposed, ErrorHappened, UserInputRequested
 
 
 class ContractStep:
@@ -48,13 +50,21 @@ class ContractStep:
             case Edit(contract=contract):
                 return await self._offer(Proposed(contract, "edited"))
             case Revise(words=words):
-                request, site = self._story.request, self._ground.site
-                return await self._offer(await revise(request, site, self._story.base, proposal.contract, words))
+                return await self._revise(proposal, words)
             case Discard(why=why):
                 return await self._chronicle.enter(State.ABANDONED, why)
             case Leave(message=message):
                 await self._chronicle.record(UserInputRequested(about="contract", message=message))
                 return False
+
+    async def _revise(self, proposal: Proposal, words: str) -> bool:
+        """Have it written anew; where nobody can, the person is asked again about what there is."""
+        try:
+            revised = await revise(self._story.request, self._ground.site, self._story.base, proposal.contract, words)
+        except TrueupError as error:
+            await self._chronicle.record(ErrorHappened(str(error), error.kind.value))
+            return True
+        return await self._offer(revised)
 
     async def _accept(self, proposal: Proposal, by: str) -> bool:
         if proposal.problems:

@@ -13,6 +13,8 @@ from pathlib import Path
 from trueup.core.errors import InputError
 
 POLL_SECS = 0.05
+# Whoever asks for the owner holds the lock for a moment.
+PATIENCE_SECS = 0.5
 
 
 class Lease:
@@ -22,7 +24,7 @@ class Lease:
         self._file = folder / "owner"
 
     @asynccontextmanager
-    async def held(self, *, wait_secs: float = 0) -> AsyncIterator[None]:
+    async def held(self, *, wait_secs: float = PATIENCE_SECS) -> AsyncIterator[None]:
         """Hold it, once whoever has it lets go of it; an error where that takes too long."""
         descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

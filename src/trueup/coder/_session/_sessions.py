@@ -11,7 +11,7 @@ from msgspec import Struct
 from trueup.core.errors import InputError
 from trueup.core.protocols import Event
 from trueup.core.trust import data_folder
-from trueup.runs import EventRecord, RunInfo, RunStore, Started, StoredRecord
+from trueup.runs import EventRecord, RunInfo, RunStore, Started, StoredRecord, as_record
 
 from .._site import Site, open_site
 from ._chronicle import Chronicle, Listener
@@ -22,9 +22,9 @@ from ._request import CodeRequest, Deliver
 from ._session import Session
 from ._states import FailureReason, State
 from ._story import Story
-from .events import SessionEvent, UserInput
+from .events import SessionCreated, SessionEvent, UserInput
 
-KIND = "code"
+KIND = "session"
 PATIENCE_SECS = 30
 
 
@@ -61,30 +61,41 @@ class Sessions:
         site = await open_site(Path(request.folder), sandboxed=request.sandboxed)
         base = await site.repo.resolve(request.base or "HEAD")
         await _can_be_done(request, site, base)
-        data = {"request": msgspec.to_builtins(request), "base": base, "repository": str(site.repo.root)}
+        data = {"request": msgspec.to_builtins(request), "base": base}
         started = Started(intent=request.intent, agent_id=KIND, agent_name=request.engine, data=data)
         run = await self._store.start(started, kind=KIND)
         story = Story(id=run.run_id, request=request, base=base)
-        return await self._run(story, site, person, listener, until=0)
+        async with self._lease(story.id).held():
+            chronicle = Chronicle(story, self._store, listener, until=0)
+            created = SessionCreated(repository=str(site.repo.root), base=base, engine=request.engine)
+            await chronicle.record(created)
+            return await Session(chronicle, site, self._folder_of(story), person).run()
 
     async def resume(self, session_id: str, person: Person, listener: Listener) -> Story:
         """Go on with a session from the last state that it was safe in."""
-        story, until = await self._unfinished(session_id)
-        site = await open_site(Path(story.request.folder), sandboxed=story.request.sandboxed)
-        return await self._run(story, site, person, listener, until)
+        named, _ = await self._unfinished(session_id)
+        async with self._lease(named.id).held():
+            # Read again: whoever worked on it until now may have brought it further.
+            story, until = await self._unfinished(named.id)
+            site = await open_site(Path(story.request.folder), sandboxed=story.request.sandboxed)
+            chronicle = Chronicle(story, self._store, listener, until)
+            return await Session(chronicle, site, self._folder_of(story), person).run()
 
     async def respond(self, session_id: str, words: str, person: Person, listener: Listener) -> Story | None:
         """Say something to a session. Where another process works on it, it hears it, and there is nothing to wait for."""
         story, _ = await self._unfinished(session_id)
         if self._lease(story.id).owner() is not None:
-            await self._store.append(story.id, [EventRecord("user_input", msgspec.to_builtins(UserInput(words)))])
+            await self._say(story, words)
             return None
         if story.state is State.CONTRACT_PROPOSED:
             return await self.resume(story.id, Once(Revise(words), person), listener)
         if story.state is State.NEEDS_APPROVAL:
             return await self.resume(story.id, Once(SendBack(words), person), listener)
-        await self._store.append(story.id, [EventRecord("user_input", {"text": words})])
+        await self._say(story, words)
         return await self.resume(story.id, person, listener)
+
+    async def _say(self, story: Story, words: str) -> None:
+        await self._store.append(story.id, [as_record(UserInput(words))])
 
     async def abandon(self, session_id: str, why: str) -> Story:
         """Give a session up, having stopped whoever works on it."""
@@ -101,9 +112,10 @@ class Sessions:
     async def list(self) -> list[SessionSummary]:
         """Every session, newest first."""
         runs = await self._store.list(kind=KIND)
-        states = await self._store.latest([run.run_id for run in runs], "state_changed")
-        starts = {run.run_id: (await self._store.trace(run.run_id, limit=1))[0] for run in runs}
-        return [self._summary(run, states.get(run.run_id), starts[run.run_id]) for run in runs]
+        ids = [run.run_id for run in runs]
+        created = await self._store.latest(ids, "session_created")
+        states = await self._store.latest(ids, "state_changed")
+        return [self._summary(run, _data(created.get(run.run_id)), _data(states.get(run.run_id))) for run in runs]
 
     async def story(self, session_id: str) -> Story:
         """A session as it is known."""
@@ -118,11 +130,6 @@ class Sessions:
         chronicle = Chronicle(story, self._store, Silence(), until=0)
         await Ground(site, chronicle, self._folder_of(story)).bring_back(story.tree)
         return await site.mirror.diff(story.base, story.tree)
-
-    async def _run(self, story: Story, site: Site, person: Person, listener: Listener, until: int) -> Story:
-        async with self._lease(story.id).held():
-            chronicle = Chronicle(story, self._store, listener, until)
-            return await Session(chronicle, site, self._folder_of(story), person).run()
 
     async def _unfinished(self, session_id: str) -> tuple[Story, int]:
         story, until = await self._read(session_id)
@@ -143,18 +150,20 @@ class Sessions:
     def _folder_of(self, story: Story) -> Path:
         return self._folder / story.id
 
-    def _summary(self, run: RunInfo, state: StoredRecord | None, started: StoredRecord) -> SessionSummary:
-        data = state.record.data if state is not None and isinstance(state.record, EventRecord) else {}
-        repository = started.record.data["repository"] if isinstance(started.record, Started) else ""
+    def _summary(self, run: RunInfo, created: dict[str, Any], state: dict[str, Any]) -> SessionSummary:
         return SessionSummary(
             id=run.run_id,
-            state=State(data.get("state", State.CREATED)),
-            reason=FailureReason(data["reason"]) if data.get("reason") else None,
+            state=State(state.get("state", State.CREATED)),
+            reason=FailureReason(state["reason"]) if state.get("reason") else None,
             intent=run.intent,
-            repository=repository,
+            repository=created.get("repository", ""),
             started_at=run.started_at,
             owner=self._lease(run.run_id).owner(),
         )
+
+
+def _data(stored: StoredRecord | None) -> dict[str, Any]:
+    return stored.record.data if stored is not None and isinstance(stored.record, EventRecord) else {}
 
 
 async def _can_be_done(request: CodeRequest, site: Site, base: str) -> None:

@@ -52,6 +52,7 @@ class Story(Struct, kw_only=True):
     state: State = State.CREATED
     reason: FailureReason | None = None
     message: str = ""
+    waits_because: str = ""
     failed_by_engine: bool = False
     contract: Contract | None = None
     contract_source: str = ""
@@ -119,8 +120,9 @@ class Story(Struct, kw_only=True):
                 self._hear(text)
             case Approved():
                 self.approved = event
-            case UserInputRequested(about="approval"):
-                self.approved = None
+            case UserInputRequested(about=about, message=message):
+                self.waits_because = message
+                self.approved = None if about == "approval" else self.approved
             case BaseMoved():
                 self.base, self.tree, self.baseline, self.verdict, self.workspace = (
                     event.base,
@@ -136,7 +138,7 @@ class Story(Struct, kw_only=True):
 
     def _enter(self, event: StateChanged) -> None:
         self.state, self.reason, self.message = event.state, event.reason, event.message
-        self.failed_by_engine = event.by_engine
+        self.failed_by_engine, self.waits_because = event.by_engine, ""
         if event.state is State.RUNNING:
             self.approved, self.prepared = None, None
 

@@ -27,6 +27,14 @@ from ._request import Deliver
 from ._states import FailureReason, State
 
 
+class SessionCreated(Event, frozen=True, kw_only=True):
+    """There is a session: on this repository, from this commit on."""
+
+    repository: str
+    base: str
+    engine: str
+
+
 class StateChanged(Event, frozen=True, kw_only=True):
     """The session is in another state. A failure says why, and whether it was the engine's."""
 
@@ -180,7 +188,8 @@ class ErrorHappened(Event, frozen=True, tag="error"):
 
 
 SessionEvent = (
-    StateChanged
+    SessionCreated
+    | StateChanged
     | ContractProposed
     | ContractBaseline
     | ContractConfirmed
