@@ -92,7 +92,7 @@ class Say(Struct, frozen=True):
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """How a request is put to a program: its words and variables, and files (path → content) it must find.
+    """How a request is put to a program: its words, its variables, and what is written to it first.
 
     With `converses`, stdin stays open for answers; else `stdin` is all there is.
     """
@@ -124,6 +124,10 @@ class Conversation(Protocol):
 
     def answer(self, ask: Ask, decision: Decision) -> bytes:
         """How a decision is told to the agent."""
+        ...
+
+    def cancel(self) -> bytes:
+        """How the agent is told to stop, by its own protocol; nothing where it has none."""
         ...
 
     @property

@@ -1,0 +1,214 @@
+"""Running an agent program: every harness is a description of how it is spoken to, and this speaks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from trueup.core.errors import Kind, SpawnError
+from trueup.core.process import Command, Finished, Process
+from trueup.core.protocols import Decision, Event, Gate, Launcher, Recorder
+
+from ._events import PermissionDecided
+from ._protocol import Ask, Conversation, HarnessRequest, HarnessResult, Invocation, Probe, Say, Status
+
+# How long an agent has to come to an end by itself: after its last word, after it was told to stop, after SIGTERM.
+FAREWELL_SECS = 10.0
+CANCEL_SECS = 3.0
+GRACE_SECS = 2.0
+TAIL_BYTES = 8192
+
+
+class Dialect(Protocol):
+    """How one harness is spoken to."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def probe(self, environ: Mapping[str, str]) -> Probe: ...
+
+    def invoke(self, request: HarnessRequest, *, asks: bool) -> Invocation:
+        """How a request is put; with `asks`, so that the agent asks before it uses a tool."""
+        ...
+
+    def converse(self, request: HarnessRequest) -> Conversation: ...
+
+
+class Ending(Struct, frozen=True):
+    """How the program came to its end."""
+
+    finished: Finished | None
+    status: Status | None = None
+    kind: Kind | None = None
+    error: str = ""
+
+
+class DrivenHarness:
+    """A `Harness` that is a program on this machine, spoken to in its own dialect."""
+
+    def __init__(self, dialect: Dialect, environ: Mapping[str, str]) -> None:
+        self._dialect = dialect
+        self._environ = environ
+
+    @property
+    def name(self) -> str:
+        return self._dialect.name
+
+    async def probe(self) -> Probe:
+        return await self._dialect.probe(self._environ)
+
+    async def run(
+        self, request: HarnessRequest, launcher: Launcher, recorder: Recorder, gate: Gate | None = None
+    ) -> HarnessResult:
+        started = time.monotonic()
+        conversation = self._dialect.converse(request)
+        invocation = self._dialect.invoke(request, asks=gate is not None)
+        ending = await _Run(request, invocation, conversation, recorder, gate).to_its_end(launcher)
+        return self._result(conversation, ending, time.monotonic() - started)
+
+    def _result(self, conversation: Conversation, ending: Ending, secs: float) -> HarnessResult:
+        finished = ending.finished or Finished(exit_code=None, duration_secs=secs)
+        told = conversation.outcome(finished)
+        status = ending.status or (Status.OK if told.ok else Status.FAILED)
+        failed = status is not Status.OK
+        return HarnessResult(
+            harness=self.name,
+            status=status,
+            text=told.text,
+            session_id=told.session_id,
+            usage=told.usage,
+            failure_kind=(ending.kind or told.failure_kind or Kind.OTHER) if failed else None,
+            error=(ending.error or told.error or _silence(finished)) if failed else "",
+            denied=told.denied,
+            exit_code=finished.exit_code,
+            signal=finished.signal,
+            duration_secs=secs,
+            stdout=finished.stdout.tail(TAIL_BYTES),
+            stderr=finished.stderr.tail(TAIL_BYTES),
+        )
+
+
+class _Run:
+    """One program while it runs."""
+
+    def __init__(
+        self,
+        request: HarnessRequest,
+        invocation: Invocation,
+        conversation: Conversation,
+        recorder: Recorder,
+        gate: Gate | None,
+    ) -> None:
+        self._request = request
+        self._invocation = invocation
+        self._conversation = conversation
+        self._recorder = recorder
+        self._gate = gate
+
+    async def to_its_end(self, launcher: Launcher) -> Ending:
+        """Listen until the program has ended, by itself or because it had to."""
+        invocation = self._invocation
+        command = Command(
+            argv=invocation.argv,
+            cwd=self._request.cwd,
+            env={**invocation.env, **self._request.env},
+            stdin=None if invocation.converses else invocation.stdin,
+            grace_secs=GRACE_SECS,
+        )
+        try:
+            async with launcher.launch(command) as process:
+                return await self._listen(process)
+        except SpawnError as error:
+            return Ending(None, Status.NOT_INSTALLED, Kind.SPAWN, str(error))
+
+    async def _listen(self, process: Process) -> Ending:
+        clock = asyncio.timeout(self._request.timeout_secs)
+        try:
+            async with clock:
+                if self._invocation.converses:
+                    await process.write(self._invocation.stdin)
+                async for line in _lines(process, self._request.idle_secs):
+                    await self._take(line, process)
+                    if self._conversation.is_over:
+                        return Ending(await self._say_farewell(process))
+                return Ending(await process.wait())
+        except _FellSilentError:
+            what = f"the agent said nothing for {self._request.idle_secs:g} s and was ended"
+            return Ending(await self._stop(process), Status.TIMED_OUT, Kind.TIMEOUT, what)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            what = f"the agent was not done after {self._request.timeout_secs:g} s and was ended"
+            return Ending(await self._stop(process), Status.TIMED_OUT, Kind.TIMEOUT, what)
+
+    async def _take(self, line: str, process: Process) -> None:
+        for said in self._conversation.feed(line):
+            match said:
+                case Say(data=data):
+                    await process.write(data)
+                case Ask():
+                    decision = await self._decide(said)
+                    await process.write(self._conversation.answer(said, decision))
+                case Event():
+                    await self._recorder.record(said)
+
+    async def _decide(self, ask: Ask) -> Decision:
+        # An agent that asks although nobody is there to answer is kept from it.
+        decision = (
+            await self._gate.decide(ask.action) if self._gate else Decision(allowed=False, reason="nobody decides here")
+        )
+        decided = PermissionDecided(ask.id, ask.action.tool, decision.allowed, decision.reason)
+        await self._recorder.record(decided)
+        return decision
+
+    async def _say_farewell(self, process: Process) -> Finished:
+        """After its last word a program gets a moment to end by itself; one that stays is ended."""
+        if self._invocation.converses:
+            process.close_stdin()
+        return await _ended_within(process, FAREWELL_SECS)
+
+    async def _stop(self, process: Process) -> Finished:
+        """Ask by the harness's own protocol, then by SIGTERM, then end the whole tree."""
+        goodbye = self._conversation.cancel() if self._invocation.converses else b""
+        if goodbye:
+            await process.write(goodbye)
+            return await _ended_within(process, CANCEL_SECS)
+        process.stop()
+        return await process.wait()
+
+
+async def _ended_within(process: Process, secs: float) -> Finished:
+    waiting = asyncio.ensure_future(process.wait())
+    done, _ = await asyncio.wait({waiting}, timeout=secs)
+    if not done:
+        process.stop()
+    return await waiting
+
+
+class _FellSilentError(Exception):
+    """No line came for too long."""
+
+
+async def _lines(process: Process, idle_secs: float | None) -> AsyncIterator[str]:
+    lines = process.lines()
+    while True:
+        try:
+            async with asyncio.timeout(idle_secs) as clock:
+                line = await anext(lines, None)
+        except TimeoutError:
+            if clock.expired():
+                raise _FellSilentError from None
+            raise
+        if line is None:
+            return
+        yield line
+
+
+def _silence(finished: Finished) -> str:
+    how = f"exit {finished.exit_code}" if finished.exit_code is not None else f"signal {finished.signal}"
+    told = finished.stderr.tail(500).strip() or finished.stdout.tail(500).strip() or "it said nothing"
+    return f"the agent ended ({how}) without a record of success: {told}"
