@@ -52,6 +52,7 @@ def test_a_hidden_check_appears_nowhere():
 def test_a_repair_prompt_holds_only_what_failed():
     prompt = repair_prompt("Add a flag", CONTRACT, verdict(red("suite", "E   assert 1 == 2")), [])
     assert "E   assert 1 == 2" in prompt
+    assert "make test" in prompt
     assert "exit 1" in prompt
     assert "Rules:" not in prompt
 

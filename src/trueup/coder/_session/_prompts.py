@@ -41,7 +41,7 @@ def repair_prompt(
     parts = [
         f"The task is not done yet:\n{intent.strip()}",
         *_said(words),
-        *(_problems(verdict, hidden) if verdict is not None else []),
+        *(_problems(verdict, contract) if verdict is not None else []),
         _what_was_tried(tried, hidden),
         _OUTRO,
     ]
@@ -66,9 +66,11 @@ def _said(words: Iterable[str]) -> Iterator[str]:
         yield f"The person who asked adds:\n{text.strip()}"
 
 
-def _problems(verdict: Verdict, hidden: set[str]) -> Iterator[str]:
-    told = [_failed_check(check) for check in verdict.checks if check.name not in hidden]
+def _problems(verdict: Verdict, contract: Contract) -> Iterator[str]:
+    commands = {check.name: check.command for check in contract.checks if not check.hidden}
+    told = [_failed_check(check, commands[check.name]) for check in verdict.checks if check.name in commands]
     yield from (text for text in told if text)
+    hidden = {check.name for check in contract.checks if check.hidden}
     if any(check.name in hidden and _red(check) for check in verdict.checks):
         yield "A check that is not shown is red. Read the task again: something in it is not done, or was broken."
     gates = [finding for finding in verdict.findings if finding.severity is Severity.GATE]
@@ -83,14 +85,15 @@ def _red(check: CheckVerdict) -> CheckResult | None:
     return next((each for each in (check.result, check.as_it_is) if each is not None and not each.passed), None)
 
 
-def _failed_check(check: CheckVerdict) -> str:
+def _failed_check(check: CheckVerdict, command: str) -> str:
     red = _red(check)
     if red is None:
         return ""
     was = "is still red" if check.check_class is CheckClass.GOAL else "was green before your change and is red now"
     where = " with your own versions of tests or configuration" if red is check.as_it_is else ""
     tail = red.output_tail[-TAIL_CHARACTERS:].strip()
-    return f"Check {check.name!r} {was}{where}: {red.reason}" + (f". The end of its output:\n{tail}" if tail else "")
+    told = f"Check {check.name!r} (`{command}`) {was}{where}: {red.reason}"
+    return f"{told}. The end of its output:\n{tail}" if tail else told
 
 
 def _what_was_tried(tried: list[Attempt], hidden: set[str]) -> str:
