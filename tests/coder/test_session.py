@@ -308,6 +308,17 @@ async def test_a_merge_that_is_red_on_the_moved_base_is_repaired_there(play):
     assert "# strict" in (play.project.root / "slug.py").read_text()
 
 
+async def test_a_base_that_moved_to_where_checks_cannot_be_judged_is_not_merged_into(play):
+    running = asyncio.create_task(play.code(f"sleep 1; {MEND}", DASH, SUITE))
+    while not play.watching.prompts:
+        await asyncio.sleep(0.02)
+    await play.project.bash("git rm -q tests/test_slug.py && git commit -qm 'no tests any more'")
+    moved = await play.head()
+    story = await running
+    assert (story.state, story.reason) == (State.FAILED, FailureReason.UNPROVEN)
+    assert await play.head() == moved
+
+
 async def test_a_conflict_leaves_the_verified_change_waiting(play):
     running = asyncio.create_task(play.code(f"sleep 1; {MEND}", DASH))
     while not play.watching.prompts:
@@ -468,7 +479,7 @@ async def test_a_model_writes_the_contract_and_a_person_must_agree(play):
 
 async def test_the_repositorys_checks_alone_show_nothing_new(play):
     await play.project.bash(f"{MEND} && git commit -qam mended")
-    story = await play.code("touch more", contract_file=None)
+    story = await play.code("touch more", contract_file=None, person=Absent())
     assert (story.state, story.reason) == (State.FAILED, FailureReason.UNPROVEN)
 
 

@@ -27,12 +27,16 @@ class EngineStalledError(EngineError):
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """What an engine is given: a prompt, the file that holds it where the engine works, and the model to use."""
+    """What an engine is given: a prompt, the file that holds it where the engine works, and the model to use.
+
+    `resume` is the conversation that an engine with a memory may go on with.
+    """
 
     prompt: str
     prompt_file: str
     model: str | None = None
     idle_secs: float | None = None
+    resume: str | None = None
 
 
 class Work(Struct, frozen=True, kw_only=True):

@@ -91,7 +91,8 @@ class Absent:
         self._tolerated = {"dependency_changed"} if allow_dependency_change else set()
 
     async def confirm(self, proposal: Proposal) -> Accept | Leave:
-        if self._yes or proposal.source.startswith(GIVEN):
+        # One that cannot be used needs nobody to say so.
+        if self._yes or proposal.problems or proposal.source.startswith(GIVEN):
             return Accept("--yes" if self._yes else proposal.source)
         return Leave("the contract was derived, and nobody has agreed to it")
 

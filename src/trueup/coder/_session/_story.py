@@ -8,6 +8,7 @@ from msgspec import Struct
 from trueup.contract import Baseline, Contract
 from trueup.core.protocols import Event
 from trueup.core.usage import Usage
+from trueup.harness import SessionNamed
 
 from .._verdict import Outcome, Verdict
 from ._request import CodeRequest
@@ -62,6 +63,7 @@ class Story(Struct, kw_only=True):
     baseline: Baseline | None = None
     engine: EngineSelected | None = None
     workspace: str | None = None
+    conversation: str | None = None
     attempts: list[Attempt] = []
     tree: str | None = None
     diff: DiffReady | None = None
@@ -106,6 +108,8 @@ class Story(Struct, kw_only=True):
             case DiffReady():
                 self.diff, self.tree, self.verdict = event, event.tree, None
                 self.attempts = [*self.attempts, Attempt(number=event.number, tree=event.tree)]
+            case SessionNamed(session_id=conversation):
+                self.conversation = conversation
             case _:
                 self._tell_of_the_end(event)
 
@@ -124,13 +128,10 @@ class Story(Struct, kw_only=True):
                 self.waits_because = message
                 self.approved = None if about == "approval" else self.approved
             case BaseMoved():
-                self.base, self.tree, self.baseline, self.verdict, self.workspace = (
-                    event.base,
-                    event.tree,
-                    None,
-                    None,
-                    None,
-                )
+                self.base, self.tree = event.base, event.tree
+                self.baseline = self.verdict = None
+                # Another checkout: an engine that remembers this one would write into it.
+                self.workspace = self.conversation = None
             case MergePrepared():
                 self.prepared = event
             case MergeCompleted():

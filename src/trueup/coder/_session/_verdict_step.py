@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from trueup.core.errors import InputError
 from trueup.model import CommandModel
 
+from .._contracts import no_verdict_because
 from .._verdict import Finding, Outcome, Severity, Verdict
 from ._chronicle import Chronicle
 from ._failures import Failure
@@ -52,6 +53,9 @@ class VerdictStep:
             return known[-1]
         # On a base that moved, somebody else may have reached the goals already; then nothing may break.
         guards_only = story.request.allow_no_goal or bool(story.approved)
+        hopeless = no_verdict_because(baseline, guards_only=guards_only)
+        if hopeless:
+            return verifier.without_trial(tree, baseline, Outcome.UNPROVEN, hopeless)
         return await verifier.verdict(tree, baseline, guards_only=guards_only)
 
     async def _with_judge(self, verdict: Verdict) -> Verdict:

@@ -93,6 +93,7 @@ class WorkStep:
             prompt_file=PROMPT_FILE if self._ground.confined else str(file),
             model=request.model,
             idle_secs=request.limits.idle_secs,
+            resume=self._story.conversation,
         )
         async with workspace.open(profile) as shell:
             return await engine_turn(engine, task, shell, self._chronicle, self._story)

@@ -1,0 +1,63 @@
+"""A harness as the engine of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trueup.core.errors import Kind
+from trueup.core.protocols import Gate, Launcher, Recorder
+
+from ._engine import EngineError, EngineStalledError, Task, Work
+from ._protocol import Harness, HarnessRequest, HarnessResult, Status
+
+
+class HarnessEngine:
+    """An `Engine` that gives its task to a harness. What the harness reports is how it went, and not whether it is done."""
+
+    def __init__(self, harness: Harness, env: Mapping[str, str], gate: Gate | None = None) -> None:
+        self._harness = harness
+        self._env = env
+        self._gate = gate
+
+    @property
+    def name(self) -> str:
+        return self._harness.name
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        return {}
+
+    async def version(self) -> str | None:
+        found = await self._harness.probe()
+        if not found.installed:
+            raise EngineError(f"{self.name} is not installed: {found.note}", kind=Kind.SPAWN)
+        if found.logged_in is False:
+            raise EngineError(f"{self.name} is installed but not logged in: {found.note}", kind=Kind.AUTH)
+        return found.version
+
+    async def work(self, task: Task, launcher: Launcher, recorder: Recorder) -> Work:
+        request = HarnessRequest(
+            prompt=task.prompt, model=task.model, idle_secs=task.idle_secs, env=self._env, resume=task.resume
+        )
+        result = await self._harness.run(request, launcher, recorder, self._gate)
+        if result.failure_kind is Kind.SESSION_NOT_FOUND and task.resume is not None:
+            # What it knew of the conversation is gone; the prompt says enough to begin anew.
+            fresh = HarnessRequest(prompt=task.prompt, model=task.model, idle_secs=task.idle_secs, env=self._env)
+            result = await self._harness.run(fresh, launcher, recorder, self._gate)
+        _complain(result)
+        return Work(
+            exit_code=result.exit_code,
+            signal=result.signal,
+            duration_secs=result.duration_secs,
+            output_tail=result.text or result.stderr,
+        )
+
+
+def _complain(result: HarnessResult) -> None:
+    """Raise what ended the work for a reason that is not in the work."""
+    if result.status is Status.OK:
+        return
+    what = f"{result.harness}: {result.error}"
+    if result.status is Status.TIMED_OUT:
+        raise EngineStalledError(what, kind=Kind.OTHER)
+    raise EngineError(what, kind=result.failure_kind)
