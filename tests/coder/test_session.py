@@ -209,7 +209,7 @@ async def test_what_an_engine_tells_is_recorded(play):
 
 async def test_a_finding_above_info_waits_for_a_person_in_spite_of_yes(play):
     before = await play.head()
-    story = await play.code(f"{MEND}; echo '# note' >> tests/test_slug.py", SUITE)
+    story = await play.code(f"{MEND}; sed -i 's/test_words/test_splits/' tests/test_slug.py", SUITE)
     assert story.state is State.NEEDS_APPROVAL
     assert await play.head() == before
     answer = Once(Approve("--yes"), Absent())
@@ -569,3 +569,20 @@ async def test_an_engine_has_no_network_unless_it_is_given_one(play):
     await play.code(script, DASH)
     devices = [line.split(":")[0].strip() for line in (play.project.root / "devices").read_text().splitlines()[2:]]
     assert devices == ["lo"]
+
+
+async def test_what_a_hidden_check_runs_cannot_be_told_to_the_engine_by_a_visible_one(play):
+    spy = "for f in glob.glob('/proc/*/cmdline'):\n    open('/tmp/seen', 'a').write(open(f).read())\n"
+    await play.project.commit({"spy.py": f"import glob\n{spy}"})
+    hidden = {"name": "held_out", "command": "python3 spy.py; : the-secret-word", "hidden": True}
+    visible = {"name": "shown", "command": "cat /tmp/seen; false"}
+    goal = {"name": "goal", "command": DASH}
+    await play.code("echo $RANDOM > note", hidden, visible, goal, limits=Limits(iterations=2))
+    assert len(play.watching.prompts) == 2
+    assert "the-secret-word" not in "".join(play.watching.prompts)
+
+
+async def test_a_file_that_is_too_large_to_be_work_is_refused_by_name(play):
+    story = await play.code(f"{MEND}; truncate -s 3G huge.bin", DASH)
+    assert (story.state, story.reason) == (State.FAILED, FailureReason.INFRASTRUCTURE)
+    assert "huge.bin" in story.message

@@ -35,13 +35,13 @@ def explain(verdict: Verdict) -> str:
     return "\n".join([*verdict.reasons, *tails])
 
 
-async def test_honest_new_tests_are_accepted_with_a_flag(project):
+async def test_honest_new_tests_are_accepted_and_told(project):
     await project.bash(MEND)
     (project.root / "tests/test_new.py").write_text(NEW_TEST)
     verdict = await project.check(SUITE)
     assert verdict.outcome is Outcome.VERIFIED, explain(verdict)
     (finding,) = verdict.findings
-    assert (finding.severity, finding.path) == (Severity.FLAG, "tests/test_new.py")
+    assert (finding.severity, finding.path) == (Severity.INFO, "tests/test_new.py")
     (check,) = verdict.checks
     assert check.result.counts.collected == 2
     assert check.as_it_is.counts.collected == 3
@@ -201,7 +201,7 @@ async def test_a_runner_that_an_earlier_check_poisons_is_found_out(project_with_
         "python3 -c 'import slug'", ".venv/bin/python -m pytest -q -p no:cacheprovider tests", reuse=[".venv"]
     )
     assert verdict.outcome is Outcome.REFUSED
-    assert kinds(verdict, Severity.GATE) == ["canary", "deaf"]
+    assert kinds(verdict, Severity.GATE) == ["deaf", "canary"]
 
 
 async def test_a_manifest_that_is_deleted_keeps_its_keys(project_with_pytest):
@@ -491,3 +491,59 @@ async def test_half_a_character_in_a_manifest_is_no_way_to_stop_a_verdict(projec
     verdict = await project.check(SUITE)
     assert verdict.outcome is Outcome.VERIFIED, verdict.reasons
     assert [finding.kind for finding in verdict.findings] == ["protected_key"]
+
+
+# Checks that listen to some of their tests only
+
+
+async def test_an_answer_that_equals_every_number_is_found_beside_tests_that_listen(project):
+    text = (
+        "class Any(str):\n    def __eq__(self, other):\n        return isinstance(other, str) and len(other) > 3\n"
+        "    __hash__ = str.__hash__\n\n\ndef slug(text):\n    return Any(text)\n\n\n"
+        "def words(text):\n    return text.split()\n"
+    )
+    (project.root / "slug.py").write_text(text)
+    verdict = await project.check(SUITE)
+    deaf = [finding for finding in verdict.findings if finding.kind == "deaf"]
+    assert [finding.severity for finding in deaf] == [Severity.FLAG]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.assertEqual(slug.slug('A B'), 'a-b', 'joined by 1 dash')",
+        "self.assertEqual(slug.slug('A B'), 'a-b')  # 1 dash",
+    ],
+    ids=["message", "comment"],
+)
+async def test_messages_and_comments_of_tests_are_no_expectations(project, line):
+    suite = (project.root / "tests" / "test_slug.py").read_text()
+    await project.commit(
+        {"tests/test_slug.py": suite.replace("self.assertEqual(slug.slug('A Nice Title'), 'a-nice-title')", line)}
+    )
+    await project.bash(MEND)
+    verdict = await project.check(SUITE)
+    assert verdict.outcome is Outcome.VERIFIED, verdict.reasons
+
+
+@pytest.mark.parametrize("how", ["a file of their own", "at the end"])
+async def test_new_tests_need_nobody_to_look_at_them(project, how):
+    more = (
+        "\n\nclass More(unittest.TestCase):\n    def test_more(self):\n        self.assertEqual(slug.slug('A'), 'a')\n"
+    )
+    if how == "at the end":
+        with (project.root / "tests" / "test_slug.py").open("a") as file:
+            file.write(more)
+    else:
+        (project.root / "tests" / "test_more.py").write_text(f"import unittest\n\nimport slug\n{more}")
+    await project.bash(MEND)
+    verdict = await project.check(SUITE)
+    assert verdict.outcome is Outcome.VERIFIED
+    assert {finding.severity for finding in verdict.findings} == {Severity.INFO}
+
+
+async def test_a_refusal_names_what_was_tried(project):
+    await project.bash("sed -i 's/a-nice-title/a_nice_title/' tests/test_slug.py")
+    verdict = await project.check(SUITE)
+    assert verdict.outcome is Outcome.REFUSED
+    assert any("tests/test_slug.py" in reason for reason in verdict.reasons)

@@ -58,6 +58,7 @@ async def test_lines_for_trueup_become_events_and_the_rest_is_output():
     echo '{"trueup": "usage", "input_tokens": 5, "cost_usd": 0.5, "model": "unknown fields are fine"}'
     echo '{"trueup": "tool_result", "id": "t1", "output": "ok"}'
     echo '{"trueup": "usage", "input_tokens": "five"}'
+    echo '{"trueup": "usage", "cost_usd": -100}'
     echo '{"trueup": "nonsense"}'
     echo '{"not": "ours"}'
     echo '{broken'

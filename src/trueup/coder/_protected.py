@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -16,6 +17,7 @@ from ._verdict import Finding, Severity
 
 REGULAR_FILE = "100644"
 PLAIN_FILES = (REGULAR_FILE, "100755")
+TEST_FILE = "test file"
 
 
 class Restored(Struct, frozen=True):
@@ -50,7 +52,8 @@ class Protected:
     async def restore(self, tree: str, changes: list[FileChange]) -> Restored:
         """Undo what a change did to protected paths, and to the protected keys of manifests."""
         touched = self.among(change.path for change in changes)
-        findings = [self._touched_finding(path) for path in touched]
+        only_more = await self._tests_that_only_grew(changes)
+        findings = [self._touched_finding(path, only_more=path in only_more) for path in touched]
         restored = await self._stage.mirror.restored(tree, self._stage.base_tree, touched)
         restored, more = await self._restore_manifests(restored, changes)
         return Restored(restored, touched, [*findings, *more])
@@ -85,6 +88,30 @@ class Protected:
                 findings.append(Finding(severity=Severity.FLAG, kind="protected_key", message=what, path=change.path))
         return (await mirror.with_files(tree, files) if files else tree), findings
 
-    def _touched_finding(self, path: str) -> Finding:
+    async def _tests_that_only_grew(self, changes: Iterable[FileChange]) -> set[str]:
+        """Test files that are new, or have every line that they had: they ask for more, and for nothing less."""
+        tests = [
+            change for change in changes if self.reason(change.path) == TEST_FILE and change.new_mode in PLAIN_FILES
+        ]
+        grown = {change.path for change in tests if change.old_id is None}
+        kept = [change for change in tests if change.old_mode == change.new_mode]
+        ids = [blob for change in kept for blob in (change.old_id, change.new_id) if blob]
+        contents = await self._stage.mirror.read_many(ids)
+        for change in kept:
+            old, new = contents[str(change.old_id)], contents[str(change.new_id)]
+            if await asyncio.to_thread(_has_every_line_of, new, old):
+                grown.add(change.path)
+        return grown
+
+    def _touched_finding(self, path: str, *, only_more: bool) -> Finding:
         what = f"{path} is protected ({self.reason(path)}); the base's was used beside the change's own"
-        return Finding(severity=Severity.FLAG, kind="protected_path", message=what, path=path)
+        severity = Severity.FLAG
+        if only_more:
+            what, severity = f"{path} has new tests, which ran in addition to the base's", Severity.INFO
+        return Finding(severity=severity, kind="protected_path", message=what, path=path)
+
+
+def _has_every_line_of(new: bytes, old: bytes) -> bool:
+    """Whether a text has all lines of another, in their order."""
+    lines = iter(new.splitlines())
+    return all(line in lines for line in old.splitlines())

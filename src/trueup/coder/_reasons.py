@@ -21,6 +21,12 @@ def canary_finding(check: str) -> Finding:
     return Finding(severity=Severity.GATE, kind="canary", message=what, check=check)
 
 
+def uncollected_finding(check: str) -> Finding:
+    """A check that passed over the failing test that was put in."""
+    what = f"a failing test that trueup put in was not collected by check {check!r}, which picks its tests"
+    return Finding(severity=Severity.INFO, kind="canary", message=what, check=check)
+
+
 def dependency_finding(path: str) -> Finding:
     """A change to what is installed."""
     what = f"{path} decides which packages are installed; they were installed anew from it"
@@ -76,3 +82,12 @@ def deaf_finding(check: str) -> Finding:
     """A goal that does not listen to its tests."""
     what = f"check {check!r} stays green whatever its tests expect: the change answers for them"
     return Finding(severity=Severity.GATE, kind="deaf", message=what, check=check)
+
+
+def selective_finding(check: str, tests: int) -> Finding:
+    """A goal some of whose tests do not listen."""
+    what = (
+        f"{tests} of the tests of check {check!r} pass although trueup made them expect something else: "
+        "look whether the change answers for them"
+    )
+    return Finding(severity=Severity.FLAG, kind="deaf", message=what, check=check)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from trueup import __version__
-from trueup.contract import Baseline, Check, CheckClass, Contract, estimate, run_baseline
+from trueup.contract import Baseline, Check, CheckClass, CheckResult, Contract, estimate, run_baseline
 from trueup.core.errors import InputError
 from trueup.core.protocols import Recorder
 from trueup.workspace import NO_SANDBOX, Checkout, Dependencies, FileChange, Layers
@@ -79,8 +79,7 @@ class Verifier:
         probes = Probes(stage, self._protected, baseline, self._judged(baseline))
         findings += await probes.would_it_go_red(tree, changes, restored.touched)
         if not trial.red:
-            findings += await probes.canary(restored.tree, trial.dependencies)
-            findings += await probes.deafness(restored.tree, trial)
+            findings += await probes.do_they_listen(restored.tree, trial)
         return self._conclude(tree, baseline, findings, restored.touched, trial, as_it_is, guards_only=guards_only)
 
     def without_trial(self, tree: str, baseline: Baseline, outcome: Outcome, reasons: list[str]) -> Verdict:
@@ -120,9 +119,31 @@ class Verifier:
         async with stage.pristine(tree, dependencies) as checkout:
             watcher, planted = await self._watch(tree, checkout)
             results = await stage.run(self._judged(baseline), checkout, watcher, jobs=stage.jobs)
+        results = await self._as_seen_without_the_hidden(results, tree, dependencies)
         findings = [planted_finding(path) for path in sorted(planted - self._planted_on_base)]
         findings += [finding for result in results for finding in count_findings(result, baseline)]
         return Trial(results, findings + watcher.findings(self._is_known), dependencies)
+
+    async def _as_seen_without_the_hidden(
+        self, results: list[CheckResult], tree: str, dependencies: Dependencies | None
+    ) -> list[CheckResult]:
+        """The results, with what visible checks print where no hidden one has run before them.
+
+        Engines are told what visible checks print. Beside a hidden check, that could be its command.
+        """
+        stage = self._stage
+        visible = [stage.check(result.name) for result in results if not stage.check(result.name).hidden]
+        told = {result.name for result in results if not result.passed} & {check.name for check in visible}
+        if len(visible) == len(results) or not told:
+            return results
+        async with stage.pristine(tree, dependencies) as checkout:
+            apart = {result.name: result for result in await stage.run(visible, checkout, jobs=stage.jobs)}
+        return [
+            msgspec.structs.replace(result, output_tail=apart[result.name].output_tail)
+            if result.name in told
+            else result
+            for result in results
+        ]
 
     async def _watch(self, tree: str, checkout: Checkout) -> tuple[Watcher, set[str]]:
         """Keep an eye on protected files and on the places of new ones; say which of those are there already."""
@@ -190,7 +211,10 @@ class Verifier:
         stage = self._stage
         dependencies = trial.dependencies if trial else stage.dependencies
         checks = self._check_verdicts(baseline, trial, as_it_is)
-        refusals = [*red_reasons(checks), *(each.message for each in findings if each.severity is Severity.GATE)]
+        refusals = [*red_reasons(checks), *_messages(findings, Severity.GATE)]
+        if refusals:
+            # What a person would have had to look at is often how it was tried.
+            refusals += _messages(findings, Severity.FLAG)
         unsure = [*([] if guards_only else doubts(baseline)), *stage.layers.stray_installs(dependencies)]
         return Verdict(
             outcome=Outcome.REFUSED if refusals else Outcome.UNPROVEN if unsure else Outcome.VERIFIED,
@@ -218,3 +242,7 @@ class Verifier:
 
 
 _JUDGED = (CheckClass.GOAL, CheckClass.GUARD)
+
+
+def _messages(findings: Iterable[Finding], severity: Severity) -> list[str]:
+    return list(dict.fromkeys(each.message for each in findings if each.severity is severity))

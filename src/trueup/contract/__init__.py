@@ -16,6 +16,7 @@ from ._manifest_keys import merge_protected
 from ._model import Check, CheckResult, Contract, Service
 from ._mutation import files_to_mutate, mutate
 from ._offline import OfflineDerivation, Suggestion, derive_offline
+from ._other_expectations import Mutant
 from ._protection import Protection, is_setup_input
 from ._summary import summarize
 
@@ -30,6 +31,7 @@ __all__ = [
     "ClassedCheck",
     "Contract",
     "Derivation",
+    "Mutant",
     "OfflineDerivation",
     "Protection",
     "Service",

@@ -57,6 +57,8 @@ def canary_for(check: Check, base_paths: Iterable[str], tree_read: Read, token: 
     return Canary(posixpath.normpath(path), template.format(token=token), explain, token)
 
 
+# Variables by which a runner is given further options, which may pick among its tests.
+_OPTIONS_BY_VARIABLE = ("PYTEST_ADDOPTS", "NODE_OPTIONS")
 # Around a runner, these can turn its failure into anything.
 _DECIDES_ITSELF = re.compile(r"(?:^|[\s;&|(])(?:!|if|while|until|for|case)\s")
 _GOES_ON = re.compile(r"[;\n]|\|\||&")
@@ -64,7 +66,8 @@ _GOES_ON = re.compile(r"[;\n]|\|\||&")
 
 def _runner_command(check: Check) -> SimpleCommand | None:
     """The command whose failure is the check's: the last one, or any where each must succeed."""
-    if not check.expect_exit_zero or _DECIDES_ITSELF.search(check.command):
+    picks = any(name in check.command or name in check.env for name in _OPTIONS_BY_VARIABLE)
+    if not check.expect_exit_zero or picks or _DECIDES_ITSELF.search(check.command):
         return None
     commands = simple_commands(check.command, check.cwd)
     each_must_succeed = not _GOES_ON.search(re.sub(r"&&|\d?>&\d", "", check.command))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from ._model import Check
+from ._other_expectations import Mutant, other_expectations
 from ._shell_lines import simple_commands
 from ._standards import known_standard
 
@@ -26,20 +27,14 @@ _SOURCES_OF = {
     "go": (".go",),
     "surefire": (".java", ".kt"),
 }
-# Equality alone: what else a line asserts may well hold for a neighbouring value, too.
-_EQUALITY = re.compile(
-    r"\bassert\w*[( ].*==|\bassertEquals?\(|\bassert_eq!?\(|\.(?:toBe|toEqual|toStrictEqual)\("
-    r"|\b(?:assert\.)?(?:deep)?(?:strict|deepStrict)?[eE]qual\(|\bASSERT_EQ\(|\bEXPECT_EQ\("
-)
-_NUMBER = re.compile(r"(?<![\w.])(\d+)(?![\w.])")
-_TEXT = re.compile(r"""(["'])((?:(?!\1)[^\\\n])+)\1""")
 # Flags by which a command picks some of its tests: then nobody knows which lines are run.
 _SELECTS = re.compile(r"(^|\s)(-k|-m|--grep|--test-name-pattern|--testNamePattern|--filter|-run)(\s|=)|::")
 
 
 def files_to_mutate(check: Check, runners: Iterable[str], paths: Iterable[str]) -> list[str]:
     """The test files that a check is sure to run, by the runners that spoke, where it does not pick among them."""
-    if _SELECTS.search(check.command.replace("-m unittest", "").replace("-m pytest", "")):
+    said = " ".join((check.command, *check.env.values())).replace("-m unittest", "").replace("-m pytest", "")
+    if _SELECTS.search(said):
         return []
     endings = tuple(ending for runner in runners for ending in _SOURCES_OF.get(runner, ()))
     tests = (
@@ -51,15 +46,11 @@ def files_to_mutate(check: Check, runners: Iterable[str], paths: Iterable[str]) 
     return (chosen or inside)[:MOST_FILES]
 
 
-def mutate(read: Callable[[str], str | None], paths: Iterable[str]) -> dict[str, str]:
-    """These files with other expectations; those that compare nothing with a literal are left out."""
-    changed = {}
-    for path in paths:
-        text = read(path) or ""
-        other = "".join(_other(line) for line in text.splitlines(keepends=True)) if len(text) <= MOST_BYTES else text
-        if other != text:
-            changed[path] = other
-    return changed
+def mutate(read: Callable[[str], str | None], paths: Iterable[str], runners: Collection[str] = ()) -> dict[str, Mutant]:
+    """These files with other expectations; those in which none is sure to be asked are left out."""
+    texts = {path: read(path) or "" for path in paths}
+    found = {path: other_expectations(path, text, runners) for path, text in texts.items() if len(text) <= MOST_BYTES}
+    return {path: mutant for path, mutant in found.items() if mutant is not None}
 
 
 def _places(check: Check) -> tuple[set[str], set[str]]:
@@ -68,15 +59,3 @@ def _places(check: Check) -> tuple[set[str], set[str]]:
     folders = {posixpath.normpath(command.folder) for command in commands}
     words = [(command.folder, word) for command in commands for word in command.words if not word.startswith("-")]
     return folders, {posixpath.normpath(posixpath.join(folder, word)) for folder, word in words} - {"."}
-
-
-def _other(line: str) -> str:
-    """A line whose last literal is another one, where it says that two things are equal."""
-    if not _EQUALITY.search(line) or line.lstrip().startswith(("#", "//", "*")):
-        return line
-    literals = [*_TEXT.finditer(line), *_NUMBER.finditer(line)]
-    if not literals:
-        return line
-    last = max(literals, key=lambda found: (found.end(), -found.start()))
-    other = str(int(last[1]) + 1) if last.re is _NUMBER else f"{last[1]}{last[2]}~{last[1]}"
-    return line[: last.start()] + other + line[last.end() :]

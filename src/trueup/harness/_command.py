@@ -14,10 +14,10 @@ import shlex
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from trueup.core.errors import InputError, Kind, SpawnError
 from trueup.core.process import Command, Finished, Process
@@ -35,12 +35,17 @@ TEMPORARY_FAILURE = 75
 COULD_NOT_START = (126, 127)
 
 
+# A program that took something back could use as much as it likes.
+_Tokens = Annotated[int, Meta(ge=0)]
+_Dollars = Annotated[float, Meta(ge=0)]
+
+
 class _Usage(Struct, tag_field="trueup", tag="usage"):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    input_tokens: _Tokens | None = None
+    output_tokens: _Tokens | None = None
+    cost_usd: _Dollars | None = None
+    cache_read_tokens: _Tokens | None = None
+    cache_write_tokens: _Tokens | None = None
 
 
 class _Plan(Struct, tag_field="trueup", tag="plan"):
