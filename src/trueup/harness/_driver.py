@@ -65,8 +65,8 @@ class DrivenHarness:
         self, request: HarnessRequest, launcher: Launcher, recorder: Recorder, gate: Gate | None = None
     ) -> HarnessResult:
         started = time.monotonic()
-        conversation = self._dialect.converse(request)
         invocation = self._dialect.invoke(request, asks=gate is not None)
+        conversation = invocation.conversation or self._dialect.converse(request)
         ending = await _Run(request, invocation, conversation, recorder, gate).to_its_end(launcher)
         return self._result(conversation, ending, time.monotonic() - started)
 
@@ -87,6 +87,7 @@ class DrivenHarness:
             exit_code=finished.exit_code,
             signal=finished.signal,
             duration_secs=secs,
+            version=told.version,
             stdout=finished.stdout.tail(TAIL_BYTES),
             stderr=finished.stderr.tail(TAIL_BYTES),
         )

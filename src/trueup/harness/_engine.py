@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from trueup.core.errors import Kind, TrueupError
 from trueup.core.protocols import Launcher, Recorder
+from trueup.core.usage import Usage
 
 
 class EngineError(TrueupError):
@@ -40,12 +41,13 @@ class Task(Struct, frozen=True, kw_only=True):
 
 
 class Work(Struct, frozen=True, kw_only=True):
-    """How an engine's work ended, and its last words."""
+    """How an engine's work ended, its last words, and what it used where the engine knows that better than its parts."""
 
     exit_code: int | None
     signal: int | None
     duration_secs: float
     output_tail: str
+    usage: Usage | None = None
 
 
 class Engine(Protocol):

@@ -50,6 +50,7 @@ class HarnessEngine:
             signal=result.signal,
             duration_secs=result.duration_secs,
             output_tail=result.text or result.stderr,
+            usage=result.usage,
         )
 
 

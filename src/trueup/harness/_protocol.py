@@ -94,13 +94,15 @@ class Say(Struct, frozen=True):
 class Invocation(Struct, frozen=True, kw_only=True):
     """How a request is put to a program: its words, its variables, and what is written to it first.
 
-    With `converses`, stdin stays open for answers; else `stdin` is all there is.
+    With `converses`, stdin stays open for answers; else `stdin` is all there is. A `conversation` reads the run instead
+    of the dialect's usual one, where how it is put decides how it is read.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = {}
     stdin: bytes = b""
     converses: bool = False
+    conversation: Conversation | None = None
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -113,6 +115,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     failure_kind: Kind | None = None
     error: str = ""
     denied: list[str] = []
+    version: str | None = None
 
 
 class Conversation(Protocol):

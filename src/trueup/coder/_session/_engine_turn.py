@@ -30,7 +30,7 @@ async def engine_turn(engine: Engine, task: Task, launcher: Launcher, recorder: 
         exit_code=work.exit_code if work else None,
         duration_secs=time.monotonic() - started,
         output_tail=work.output_tail if work else "",
-        usage=meter.usage,
+        usage=work.usage if work and work.usage else meter.usage,
         turns=meter.turns,
         reason=failure.reason if failure else None,
         message=failure.message if failure else "",
