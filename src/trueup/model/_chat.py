@@ -1,0 +1,128 @@
+"""Asking a model: the right wire, another try where that may help, and an answer that can be used."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from trueup.core.errors import Kind
+from trueup.core.usage import Usage
+
+from ._anthropic import AnthropicMessages
+from ._attempt import Attempt
+from ._errors import ModelError, quote
+from ._keys import Secret, find_key
+from ._openai_chat import OpenAIChat
+from ._openai_responses import OpenAIResponses
+from ._prices import estimated_cost
+from ._request import Answer, Request
+from ._structured import first_fitting
+from ._target import Provider, Target, resolve_model
+from ._wire import Turn, Wire
+
+TIMEOUT_SECS = 600.0
+RETRIED = frozenset({Kind.RATE_LIMIT, Kind.OVERLOADED})
+
+# A server that wants more than this is better asked another day.
+LONGEST_WAIT_SECS = 60.0
+
+_ABOUT_SCHEMA = re.compile(
+    r"response_format|json_schema|output_config|output_format|structured output|text\.format", re.IGNORECASE
+)
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """How a model is reached: another server, another variable for the key, the clock of one try, waits between tries."""
+
+    base_url: str | None = None
+    key: Secret | None = None
+    key_variable: str | None = None
+    timeout_secs: float = TIMEOUT_SECS
+    retry_delays_secs: tuple[float, ...] = (1.0, 2.0)
+
+
+async def chat(request: Request, access: Access | None = None) -> Answer:
+    """Ask a model, and once more where it was busy; a `ModelError` where there is no answer that can be used."""
+    access = access or Access()
+    target = resolve_model(request.model, access.base_url)
+    key = access.key or await find_key(target.provider, access.key_variable)
+    attempt = Attempt(
+        target=target,
+        wire=_wire(target, request),
+        key=key,
+        key_variable=access.key_variable,
+        timeout_secs=access.timeout_secs,
+    )
+    turn = await _ask(attempt, request, access.retry_delays_secs)
+    return _judge(turn, attempt, request)
+
+
+def _wire(target: Target, request: Request) -> Wire:
+    if target.provider is Provider.ANTHROPIC:
+        return AnthropicMessages()
+    return OpenAIResponses() if request.tools and target.reasons_with_tools else OpenAIChat()
+
+
+async def _ask(attempt: Attempt, request: Request, delays: tuple[float, ...]) -> Turn:
+    arguments = attempt.wire.arguments(request, attempt.target, native_schema=True)
+    try:
+        return await _ask_patiently(attempt, arguments, delays)
+    except ModelError as error:
+        if request.schema is None or error.status not in {400, 422} or not _ABOUT_SCHEMA.search(str(error)):
+            raise
+    # The server cannot be bound to a schema, so it is asked in words.
+    arguments = attempt.wire.arguments(request, attempt.target, native_schema=False)
+    return await _ask_patiently(attempt, arguments, delays)
+
+
+async def _ask_patiently(attempt: Attempt, arguments: dict[str, Any], delays: tuple[float, ...]) -> Turn:
+    for delay in delays:
+        try:
+            return await attempt.ask(arguments)
+        except ModelError as error:
+            wait = delay if error.retry_after_secs is None else error.retry_after_secs
+            if error.kind not in RETRIED or wait > LONGEST_WAIT_SECS:
+                raise
+        await asyncio.sleep(wait)
+    return await attempt.ask(arguments)
+
+
+def _judge(turn: Turn, attempt: Attempt, request: Request) -> Answer:
+    usage = _priced(turn, attempt.target)
+    stopped = f"it stopped with {turn.stop_reason}"
+    if turn.refusal is not None:
+        reason = quote(turn.refusal or turn.text)
+        raise attempt.error(Kind.REFUSED, f"would not answer ({reason})", usage=usage)
+    if not turn.text.strip() and not turn.tool_calls:
+        too_long = turn.stop_reason == "model_context_window_exceeded"
+        kind = Kind.CONTEXT_LENGTH if too_long else Kind.PROTOCOL
+        raise attempt.error(kind, f"gave a blank answer ({stopped})", usage=usage)
+    data = None
+    if request.schema is not None and not turn.tool_calls:
+        data = first_fitting(turn.text, request.schema)
+        if data is None:
+            told = f"gave no JSON that fits the schema ({stopped}): {quote(turn.text)}"
+            raise attempt.error(Kind.PROTOCOL, told, usage=usage)
+    return Answer(
+        text=turn.text,
+        model=turn.model,
+        stop_reason=turn.stop_reason,
+        tool_calls=turn.tool_calls,
+        usage=usage,
+        data=data,
+        native=turn.native,
+    )
+
+
+def _priced(turn: Turn, target: Target) -> Usage:
+    if target.provider is Provider.OPENAI_COMPATIBLE or turn.usage.cost_usd is not None:
+        # A model of the same name costs something else elsewhere, and a cost that is known needs no estimate.
+        return turn.usage
+    cost = estimated_cost(turn.model, turn.usage)
+    if cost is None:
+        cost = estimated_cost(target.model, turn.usage)
+    return msgspec.structs.replace(turn.usage, estimated_cost_usd=cost)
