@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from small_project import project
 from trueup.core.process import Command, run
 from trueup.workspace._locks import locked
 
@@ -42,3 +43,6 @@ async def _install() -> None:
             (CACHE / "complete").touch()
         else:
             warnings.warn(f"real agents could not be installed: {finished.stdout.tail(300)}", stacklevel=1)
+
+
+__all__ = ["agent_programs", "project"]

@@ -126,52 +126,52 @@ def around(tmp_path) -> Surroundings:
         folder=repository,
         repository=repository,
         in_base={"tracked.sh"}.__contains__,
-        path="/usr/bin:/bin",
+        environ={"PATH": "/usr/bin:/bin"},
         confined=True,
     )
 
 
-def test_a_file_outside_of_the_repository_is_readable_where_it_is(around):
-    named = parse_engine("command:bash ../outside/agent.sh --flag", around)
+async def test_a_file_outside_of_the_repository_is_readable_where_it_is(around):
+    named = await parse_engine("command:bash ../outside/agent.sh --flag", around)
     file = str(around.repository.parent / "outside" / "agent.sh")
     assert named.argv == ("bash", file, "--flag")
     assert named.files == {file: file}
 
 
-def test_a_file_of_the_base_is_there_already(around):
-    named = parse_engine("command:bash tracked.sh", around)
+async def test_a_file_of_the_base_is_there_already(around):
+    named = await parse_engine("command:bash tracked.sh", around)
     assert named.argv == ("bash", str(around.repository / "tracked.sh"))
     assert named.files == {}
 
 
-def test_a_file_that_is_not_committed_is_brought_along(around):
-    named = parse_engine("command:bash mine.sh", around)
+async def test_a_file_that_is_not_committed_is_brought_along(around):
+    named = await parse_engine("command:bash mine.sh", around)
     (source, target) = next(iter(named.files.items()))
     assert source == str(around.repository / "mine.sh")
     assert named.argv == ("bash", target)
     assert not Path(target).is_relative_to(around.repository)
 
 
-def test_unconfined_every_file_is_where_it_is(around):
+async def test_unconfined_every_file_is_where_it_is(around):
     free = msgspec.structs.replace(around, confined=False)
-    named = parse_engine("command:bash mine.sh", free)
+    named = await parse_engine("command:bash mine.sh", free)
     assert (named.argv, named.files) == (("bash", str(around.repository / "mine.sh")), {})
 
 
-def test_a_program_is_looked_for_on_path_and_not_in_the_folder(around):
+async def test_a_program_is_looked_for_on_path_and_not_in_the_folder(around):
     (around.folder / "bash").write_text("echo not me\n")
-    assert parse_engine("command:bash -c true", around).argv[0] == "bash"
+    assert (await parse_engine("command:bash -c true", around)).argv[0] == "bash"
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"), [("claude", "unknown engine"), ("command:", "names no program"), ("command:a 'b", "quot")]
+    ("spec", "told"), [("clod", "unknown engine"), ("command:", "names no program"), ("command:a 'b", "quot")]
 )
-def test_words_that_name_no_engine_are_refused(around, spec, told):
+async def test_words_that_name_no_engine_are_refused(around, spec, told):
     with pytest.raises(InputError, match=told):
-        parse_engine(spec, around)
+        await parse_engine(spec, around)
 
 
 async def test_a_program_that_is_not_there_is_found_out_beforehand(around):
     with pytest.raises(EngineError, match="no-such-agent") as error:
-        await parse_engine("command:no-such-agent", around).version()
+        await (await parse_engine("command:no-such-agent", around)).version()
     assert error.value.kind is Kind.SPAWN

@@ -5,8 +5,8 @@ What the prompt asks for, how long the engine may take, and what its work is wor
 Here so far: any command.
 """
 
-from ._command import CommandEngine, Surroundings, parse_engine
-from ._engine import Engine, EngineError, EngineStalledError, Task, Work
+from ._command import CommandEngine
+from ._engine import Engine, EngineError, EngineStalledError, Surroundings, Task, Work
 from ._events import (
     Message,
     PermissionDecided,
@@ -19,6 +19,7 @@ from ._events import (
     ToolResult,
     UsageReported,
 )
+from ._logins import CarriedLogin, LoginFile
 from ._protocol import (
     Ask,
     Conversation,
@@ -32,9 +33,13 @@ from ._protocol import (
     Say,
     Status,
 )
+from ._registry import HARNESSES, find_harness, parse_engine
+from ._vendors import Vendor
 
 __all__ = [
+    "HARNESSES",
     "Ask",
+    "CarriedLogin",
     "CommandEngine",
     "Conversation",
     "Engine",
@@ -44,6 +49,7 @@ __all__ = [
     "HarnessRequest",
     "HarnessResult",
     "Invocation",
+    "LoginFile",
     "Message",
     "Mode",
     "Outcome",
@@ -61,6 +67,8 @@ __all__ = [
     "ToolKind",
     "ToolResult",
     "UsageReported",
+    "Vendor",
     "Work",
+    "find_harness",
     "parse_engine",
 ]

@@ -12,7 +12,7 @@ import asyncio
 import os
 import shlex
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +24,7 @@ from trueup.core.process import Command, Finished, Process
 from trueup.core.protocols import Event, Launcher, Recorder
 from trueup.core.usage import Usage
 
-from ._engine import EngineError, EngineStalledError, Task, Work
+from ._engine import EngineError, EngineStalledError, Surroundings, Task, Work
 from ._events import PlanText, ToolCall, ToolResult, UsageReported
 
 PREFIX = "command:"
@@ -72,23 +72,8 @@ class _Error(Struct, tag_field="trueup", tag="error"):
 _LINE = msgspec.json.Decoder(_Usage | _Plan | _ToolCall | _ToolResult | _Error)
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
-    """What a person's words for an engine refer to: where they stood, and what of that an engine sees.
-
-    `in_base` tells whether a path of the repository is there for the engine. Unconfined, it sees everything.
-    """
-
-    folder: Path
-    repository: Path
-    in_base: Callable[[str], bool]
-    path: str
-    confined: bool
-
-
-def parse_engine(spec: str, around: Surroundings) -> CommandEngine:
-    """The engine that a person named."""
-    if not spec.startswith(PREFIX):
-        raise InputError(f"unknown engine {spec!r}: name any program as `command:PROGRAM ARGUMENTS`")
+def parse_command(spec: str, around: Surroundings) -> CommandEngine:
+    """The engine that a person named by a program and its arguments."""
     try:
         argv = shlex.split(spec.removeprefix(PREFIX))
     except ValueError as error:
@@ -96,13 +81,15 @@ def parse_engine(spec: str, around: Surroundings) -> CommandEngine:
     if not argv:
         raise InputError("engine 'command:' names no program; write it as `command:PROGRAM ARGUMENTS`")
     words, files = _located(argv, around)
-    return CommandEngine(words, files, around.path)
+    return CommandEngine(words, files, around.environ.get("PATH", os.defpath))
 
 
 class CommandEngine:
     """An `Engine` that runs a program and takes what it leaves in the checkout for its work."""
 
     name = "command"
+    vendor = None
+    login = None
 
     def __init__(self, argv: tuple[str, ...], files: Mapping[str, str], path: str = os.defpath) -> None:
         self.argv = argv

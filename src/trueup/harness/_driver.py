@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trueup.core.errors import Kind, SpawnError
 from trueup.core.process import Command, Finished, Process
@@ -68,7 +68,8 @@ class DrivenHarness:
         invocation = self._dialect.invoke(request, asks=gate is not None)
         conversation = invocation.conversation or self._dialect.converse(request)
         ending = await _Run(request, invocation, conversation, recorder, gate).to_its_end(launcher)
-        return self._result(conversation, ending, time.monotonic() - started)
+        result = self._result(conversation, ending, time.monotonic() - started)
+        return result if invocation.keeps_stdout else structs.replace(result, stdout="")
 
     def _result(self, conversation: Conversation, ending: Ending, secs: float) -> HarnessResult:
         finished = ending.finished or Finished(exit_code=None, duration_secs=secs)
@@ -177,6 +178,8 @@ class _Run:
         goodbye = self._conversation.cancel() if self._invocation.converses else b""
         if goodbye:
             await process.write(goodbye)
+            # Some stay for more to say after they stopped.
+            process.close_stdin()
             return await _ended_within(process, CANCEL_SECS)
         process.stop()
         return await process.wait()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
@@ -10,6 +11,9 @@ from msgspec import Struct
 from trueup.core.errors import Kind, TrueupError
 from trueup.core.protocols import Launcher, Recorder
 from trueup.core.usage import Usage
+
+from ._logins import LoginFile
+from ._vendors import Vendor
 
 
 class EngineError(TrueupError):
@@ -30,7 +34,7 @@ class EngineStalledError(EngineError):
 class Task(Struct, frozen=True, kw_only=True):
     """What an engine is given: a prompt, the file that holds it where the engine works, and the model to use.
 
-    `resume` is the conversation that an engine with a memory may go on with.
+    `resume` is the conversation that an engine with a memory may go on with, `env` how it reaches its vendor.
     """
 
     prompt: str
@@ -38,6 +42,7 @@ class Task(Struct, frozen=True, kw_only=True):
     model: str | None = None
     idle_secs: float | None = None
     resume: str | None = None
+    env: Mapping[str, str] = {}
 
 
 class Work(Struct, frozen=True, kw_only=True):
@@ -50,11 +55,34 @@ class Work(Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What a person's words for an engine refer to: where they stood, and what of that an engine sees.
+
+    `in_base` tells whether a path of the repository is there for the engine. Unconfined, it sees everything.
+    """
+
+    folder: Path
+    repository: Path
+    in_base: Callable[[str], bool]
+    environ: Mapping[str, str]
+    confined: bool
+
+
 class Engine(Protocol):
     """Somebody who works."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def vendor(self) -> Vendor | None:
+        """Whose API it calls by itself, if any."""
+        ...
+
+    @property
+    def login(self) -> LoginFile | None:
+        """Where it keeps a login of its own, if it has one."""
+        ...
 
     @property
     def files(self) -> Mapping[str, str]:

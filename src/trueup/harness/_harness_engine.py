@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from trueup.core.errors import Kind
 from trueup.core.protocols import Gate, Launcher, Recorder
 
 from ._engine import EngineError, EngineStalledError, Task, Work
+from ._logins import LOGINS
 from ._protocol import Harness, HarnessRequest, HarnessResult, Status
+from ._vendors import Vendor
 
 
 class HarnessEngine:
     """An `Engine` that gives its task to a harness. What the harness reports is how it went, and not whether it is done."""
 
-    def __init__(self, harness: Harness, env: Mapping[str, str], gate: Gate | None = None) -> None:
+    def __init__(self, harness: Harness, vendor: Vendor, files: Mapping[str, str], gate: Gate | None = None) -> None:
         self._harness = harness
-        self._env = env
         self._gate = gate
+        self.vendor = vendor
+        self.files = files
+        self.login = LOGINS.get(harness.name)
 
     @property
     def name(self) -> str:
         return self._harness.name
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        return {}
 
     async def version(self) -> str | None:
         found = await self._harness.probe()
@@ -37,13 +39,12 @@ class HarnessEngine:
 
     async def work(self, task: Task, launcher: Launcher, recorder: Recorder) -> Work:
         request = HarnessRequest(
-            prompt=task.prompt, model=task.model, idle_secs=task.idle_secs, env=self._env, resume=task.resume
+            prompt=task.prompt, model=task.model, idle_secs=task.idle_secs, env=task.env, resume=task.resume
         )
         result = await self._harness.run(request, launcher, recorder, self._gate)
         if result.failure_kind is Kind.SESSION_NOT_FOUND and task.resume is not None:
             # What it knew of the conversation is gone; the prompt says enough to begin anew.
-            fresh = HarnessRequest(prompt=task.prompt, model=task.model, idle_secs=task.idle_secs, env=self._env)
-            result = await self._harness.run(fresh, launcher, recorder, self._gate)
+            result = await self._harness.run(replace(request, resume=None), launcher, recorder, self._gate)
         _complain(result)
         return Work(
             exit_code=result.exit_code,

@@ -95,7 +95,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     """How a request is put to a program: its words, its variables, and what is written to it first.
 
     With `converses`, stdin stays open for answers; else `stdin` is all there is. A `conversation` reads the run instead
-    of the dialect's usual one, where how it is put decides how it is read.
+    of the dialect's usual one, where how it is put decides how it is read. What the program writes is kept for the
+    result unless `keeps_stdout` is off, because it may show what is nobody's business.
     """
 
     argv: tuple[str, ...]
@@ -103,6 +104,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
     stdin: bytes = b""
     converses: bool = False
     conversation: Conversation | None = None
+    keeps_stdout: bool = True
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

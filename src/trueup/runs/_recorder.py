@@ -8,9 +8,10 @@ import msgspec
 
 from trueup.core.errors import InfrastructureError
 from trueup.core.protocols import Event
+from trueup.core.usage import Usage
 
 from ._encoding import name_of
-from ._records import CheckRecord, EventRecord, Record
+from ._records import CheckRecord, EventRecord, ModelTurn, Record
 from ._store import RunStore
 
 
@@ -30,9 +31,22 @@ class RunRecorder:
 
 
 def as_record(event: Event) -> Record:
-    """A check's result as a `check`, anything else as an `event` of its kind."""
+    """A check's result as a `check`, a call of a model as a `model_turn`, anything else as an `event` of its kind."""
     data: dict[str, Any] = msgspec.to_builtins(event, enc_hook=name_of)
     kind = data.pop("kind")
     if kind == "check_completed":
         return CheckRecord(data.get("result", data))
+    if kind == "model_turned":
+        return _model_turn(data)
     return EventRecord(kind, data)
+
+
+def _model_turn(data: dict[str, Any]) -> ModelTurn:
+    secs = data.get("duration_secs")
+    return ModelTurn(
+        assistant_text=data.get("assistant_text", ""),
+        requested_tool_calls=data.get("requested_tool_calls", []),
+        model_id=data.get("model"),
+        token_usage=msgspec.convert(data["usage"], Usage) if data.get("usage") is not None else None,
+        duration_ms=None if secs is None else secs * 1000,
+    )

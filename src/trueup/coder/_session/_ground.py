@@ -103,7 +103,7 @@ async def engine_of(request: CodeRequest, site: Site, base: str) -> Engine:
         folder=Path(request.folder),
         repository=site.repo.root,
         in_base=paths.__contains__,
-        path=site.layers.environ.get("PATH", ""),
+        environ=site.layers.environ,
         confined=site.layers.backend != NO_SANDBOX,
     )
-    return parse_engine(request.engine, around)
+    return await parse_engine(request.engine, around)

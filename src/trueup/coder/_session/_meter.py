@@ -51,6 +51,17 @@ class Meter:
                 raise BudgetExceededError(f"the engine used {used:g} {unit} of the {limit:g} it may use, and was ended")
 
 
+class Unmetered:
+    """A recorder for an engine whose calls are metered elsewhere: on the wire, and not by its own word."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    async def record(self, event: Event) -> None:
+        if not isinstance(event, UsageReported):
+            await self._recorder.record(event)
+
+
 def tokens_of(usage: Usage) -> int | None:
     """What a limit on tokens counts: those sent and those generated."""
     known = [amount for amount in (usage.input_tokens, usage.output_tokens) if amount is not None]

@@ -17,9 +17,10 @@ class Deliver(StrEnum):
 
 
 class AgentNetwork(StrEnum):
-    """What an engine reaches: nothing but itself, or whatever the user reaches."""
+    """What an engine reaches: nothing but itself, its vendor through trueup's proxy, or whatever the user reaches."""
 
     NONE = "none"
+    PROXY = "proxy"
     HOST = "host"
 
 
@@ -59,6 +60,6 @@ class CodeRequest(Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     deliver: Deliver = Deliver.MERGE
     sandboxed: bool = True
-    network: AgentNetwork = AgentNetwork.NONE
+    network: AgentNetwork | None = None
     allow_no_goal: bool = False
     jobs: int = 1

@@ -12,10 +12,10 @@ from ._chronicle import Chronicle
 from ._engine_turn import engine_turn
 from ._failures import Failure
 from ._ground import Ground
-from ._meter import unmetered
+from ._meter import Meter, unmetered
 from ._prompts import repair_prompt, work_prompt
-from ._request import AgentNetwork
 from ._states import FailureReason, State
+from ._way_out import chosen_network, way_out
 from .events import BudgetSpent, DiffReady, EngineEnded, EngineSelected, IterationStarted
 
 IGNORED_SHOWN = 10
@@ -40,7 +40,7 @@ class WorkStep:
             version=await engine.version(),
             model=request.model,
             sandbox=str(self._ground.site.layers.backend),
-            network=str(request.network if self._ground.confined else AgentNetwork.HOST),
+            network=chosen_network(request.network, engine, confined=self._ground.confined).value,
         )
         await self._chronicle.record(selected)
         return await self._chronicle.enter(State.RUNNING)
@@ -83,20 +83,24 @@ class WorkStep:
         return repair_prompt(story.request.intent, contract, story.verdict, story.attempts, story.words)
 
     async def _let_work(self, workspace: Workspace, prompt: str) -> EngineEnded:
-        engine, request = await self._ground.engine(), self._story.request
-        file = self._ground.folder / "prompt.md"
+        engine, story, ground = await self._ground.engine(), self._story, self._ground
+        file = ground.folder / "prompt.md"
         await asyncio.to_thread(file.write_text, prompt, errors="replace")
-        files = {**engine.files, str(file): PROMPT_FILE}
-        profile = Profile(network=request.network is AgentNetwork.HOST, readable=files if self._ground.confined else {})
-        task = Task(
-            prompt=prompt,
-            prompt_file=PROMPT_FILE if self._ground.confined else str(file),
-            model=request.model,
-            idle_secs=request.limits.idle_secs,
-            resume=self._story.conversation,
-        )
-        async with workspace.open(profile) as shell:
-            return await engine_turn(engine, task, shell, self._chronicle, self._story)
+        meter = Meter(self._chronicle, story.request.limits, story.used, story.turns)
+        network = chosen_network(story.request.network, engine, confined=ground.confined)
+        async with way_out(engine, network, ground.site.layers.environ, ground.folder, meter) as way:
+            readable = {**engine.files, str(file): PROMPT_FILE} if ground.confined else {}
+            profile = Profile(network=way.network, readable=readable, writable=dict(way.writable))
+            async with workspace.open(profile) as shell, way.opened(shell) as env:
+                task = Task(
+                    prompt=prompt,
+                    prompt_file=PROMPT_FILE if ground.confined else str(file),
+                    model=story.request.model,
+                    idle_secs=story.request.limits.idle_secs,
+                    resume=story.conversation,
+                    env=env,
+                )
+                return await engine_turn(engine, task, shell, meter, story, way.proxy)
 
     async def _take_change(self, workspace: Workspace, number: int) -> None:
         change = await workspace.snapshot()
