@@ -469,7 +469,7 @@ async def test_a_model_writes_the_contract_and_a_person_must_agree(play):
     answer = '{"description": "dashes", "checks": [{"name": "dash", "command": "grep -q dash slug2.py"}]}'
     model = play.project.outside / "model.sh"
     model.write_text(f"cat >/dev/null; echo '{answer}'")
-    more = {"contract_file": None, "generate": f"bash {model}"}
+    more = {"contract_file": None, "generate": f"command:bash {model}"}
     story = await play.code("echo '# dash' > slug2.py", person=Absent(), **more)
     assert story.state is State.CONTRACT_PROPOSED
     assert not play.watching.prompts
@@ -488,7 +488,7 @@ async def test_a_judge_is_heard_and_decides_nothing(play):
     judge.write_text(
         """cat >/dev/null; echo '{"concerns": [{"message": "too clever", "path": "slug.py", "line": 2}]}'"""
     )
-    story = await play.code(MEND, DASH, judge=f"bash {judge}")
+    story = await play.code(MEND, DASH, judge=f"command:bash {judge}")
     assert story.state is State.NEEDS_APPROVAL
     assert [(f.kind, f.path, f.line) for f in story.verdict.findings] == [("judge", "slug.py", 2)]
 

@@ -40,6 +40,7 @@ from ._code_report import name_of, sessions_text, story_data, story_text, warnin
 from ._code_run import Consent, begin, go_on, identity, with_sessions
 from ._code_view import View
 from ._main import tell
+from ._model_choice import chosen_model, command_spec
 from ._report import writable
 from ._shared import F, json_option, show, terminal_width
 
@@ -86,7 +87,7 @@ def consent_options(command: F) -> F:
     type=click.Path(path_type=Path),
     help="What done means; default: trueup.yaml of the base, else one is proposed.",
 )
-@click.option("--generate", metavar="CMD", help="Have a contract written by this command: prompt on stdin.")
+@click.option("--generate", metavar="CMD", help="Have a contract written by this command, not by a model.")
 @click.option("--judge", metavar="CMD", help="Have a verified change read by this command: prompt on stdin.")
 @click.option("--max-iterations", type=COUNT, default=Limits().iterations, show_default=True, help="Goes at it.")
 @click.option("--max-turns", type=COUNT, help="Model calls that the engine may make.")
@@ -109,9 +110,7 @@ def consent_options(command: F) -> F:
 @click.option(
     "--agent-network",
     type=click.Choice([each.value for each in AgentNetwork]),
-    default=AgentNetwork.NONE.value,
-    show_default=True,
-    help="What the engine reaches: nothing, or what you reach.",
+    help="What the engine reaches: nothing (default for a command), its vendor through a proxy (for agents), what you reach.",
 )
 @click.option("--allow-no-goal", is_flag=True, help="Accept that no check is red on the base.")
 @click.option("--jobs", type=COUNT, default=1, help="How many checks marked `parallel` run side by side.")
@@ -171,9 +170,9 @@ def _request(intent: str, folder: Path, asked: dict[str, Any]) -> CodeRequest:
         base=asked["base"],
         model=asked["model"],
         contract_file=str(contract_file.absolute()) if contract_file else None,
-        generate=settings.generate,
+        generate=chosen_model(settings),
         attempts_at_a_contract=settings.max_attempts,
-        judge=asked["judge"],
+        judge=command_spec(asked["judge"]) if asked["judge"] is not None else None,
         limits=Limits(
             iterations=asked["max_iterations"],
             engine_secs=asked["timeout"],
@@ -185,7 +184,7 @@ def _request(intent: str, folder: Path, asked: dict[str, Any]) -> CodeRequest:
         ),
         deliver=Deliver(asked["deliver"] or Deliver.MERGE),
         sandboxed=asked["sandbox"] == "auto",
-        network=AgentNetwork(asked["agent_network"]),
+        network=AgentNetwork(asked["agent_network"]) if asked["agent_network"] else None,
         allow_no_goal=asked["allow_no_goal"],
         jobs=asked["jobs"],
     )

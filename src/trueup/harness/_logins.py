@@ -19,6 +19,8 @@ from msgspec import Struct
 
 from trueup.core.files import write_whole
 
+MOST_BYTES = 1 << 20
+
 
 class Login(Struct, frozen=True):
     """Whose login it is, and how fresh."""
@@ -84,24 +86,29 @@ class CarriedLogin:
         """Bring the copy up to the user's login; whether there is one."""
         with self._locked():
             mine, theirs = self._login(self._copy), self._login(self._source)
-            if theirs is not None and (
-                mine is None or mine.account != theirs.account or theirs.freshness > mine.freshness
-            ):
-                write_whole(self._copy, self._source.read_text())
-                self._copy.chmod(0o600)
-            return theirs is not None
+            if theirs is None:
+                return False
+            if mine is None or mine.account != theirs.account or theirs.freshness > mine.freshness:
+                self._put(self._source.read_bytes())
+            return True
 
     def give_back(self) -> None:
         """Bring the user's login up to the copy, where an agent renewed it."""
         with self._locked():
             mine, theirs = self._login(self._copy), self._login(self._source)
-            if (
-                mine is not None
-                and theirs is not None
-                and mine.account == theirs.account
-                and mine.freshness > theirs.freshness
-            ):
-                write_whole(self._source, self._copy.read_text())
+            if mine is None or theirs is None or mine.account != theirs.account:
+                return
+            if mine.freshness > theirs.freshness:
+                write_whole(self._source, _read_no_link(self._copy).decode())
+
+    def _put(self, content: bytes) -> None:
+        """In place of whatever an agent left there: a link is replaced, and not followed."""
+        fresh = self._folder / "fresh"
+        fresh.unlink(missing_ok=True)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        fresh.replace(self._copy)
 
     @property
     def _copy(self) -> Path:
@@ -109,9 +116,9 @@ class CarriedLogin:
 
     def _login(self, path: Path) -> Login | None:
         with suppress(OSError, msgspec.MsgspecError, KeyError, TypeError, ValueError, AttributeError):
-            # An agent could have put a link there, to have something else read and kept.
-            if not path.is_symlink():
-                return self._file.read(msgspec.json.decode(path.read_bytes()))
+            return self._file.read(
+                msgspec.json.decode(_read_no_link(path) if path == self._copy else path.read_bytes())
+            )
         return None
 
     @contextmanager
@@ -123,3 +130,9 @@ class CarriedLogin:
             yield
         finally:
             os.close(descriptor)
+
+
+def _read_no_link(path: Path) -> bytes:
+    """A file that an agent could have put a link in place of, to have something else read and kept."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        return file.read(MOST_BYTES)

@@ -13,7 +13,7 @@ from trueup.contract import Contract, OfflineDerivation, derive, derive_offline,
 from trueup.core.documents import Document
 from trueup.core.errors import InputError
 from trueup.core.settings import PROJECT_FILE
-from trueup.model import CommandModel
+from trueup.model import generate_for
 from trueup.workspace import Mirror
 
 from .._contracts import given_contract
@@ -60,14 +60,13 @@ async def _derived(request: CodeRequest, files: Path, intent: str) -> Proposed:
     if request.generate is None:
         raise TypeError("a contract is derived by a model, and none is named")
     summary = await asyncio.to_thread(summarize, files)
-    model = CommandModel(request.generate)
-    derivation = await derive(model, intent, summary, request.attempts_at_a_contract)
+    derivation = await derive(generate_for(request.generate), intent, summary, request.attempts_at_a_contract)
     # A model is asked what done means; how this repository is set up, its own files say.
     found = await asyncio.to_thread(_read_off, files)
     contract = derivation.contract
     if found is not None and not contract.setup:
         contract = replace(contract, setup=found.contract.setup, setup_inputs=found.contract.setup_inputs)
-    return Proposed(contract, f"derived by `{request.generate}`", contract.weaknesses())
+    return Proposed(contract, f"derived by {request.generate}", contract.weaknesses())
 
 
 def _read_off(files: Path) -> OfflineDerivation | None:

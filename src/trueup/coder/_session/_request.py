@@ -45,7 +45,8 @@ class Limits(Struct, frozen=True, kw_only=True):
 class CodeRequest(Struct, frozen=True, kw_only=True):
     """One `trueup code`: what is wanted, where, by whom, and within which limits.
 
-    `folder` is where the person stood, `generate` and `judge` are commands that answer a prompt.
+    `folder` is where the person stood, `generate` and `judge` name models, or programs (`command:…`),
+    that answer a prompt.
     """
 
     intent: str

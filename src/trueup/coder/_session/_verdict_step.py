@@ -7,7 +7,7 @@ import secrets
 from msgspec.structs import replace
 
 from trueup.core.errors import InputError
-from trueup.model import CommandModel
+from trueup.model import generate_for
 
 from .._contracts import no_verdict_because
 from .._verdict import Finding, Outcome, Severity, Verdict
@@ -60,14 +60,14 @@ class VerdictStep:
 
     async def _with_judge(self, verdict: Verdict) -> Verdict:
         """The verdict with what a judge says of the change, where one is wanted."""
-        command = self._story.request.judge
+        judge = self._story.request.judge
         has_spoken = any(finding.kind == "judge" for finding in verdict.findings)
-        if command is None or has_spoken or verdict.outcome is not Outcome.VERIFIED:
+        if judge is None or has_spoken or verdict.outcome is not Outcome.VERIFIED:
             return verdict
         patch = await self._ground.site.mirror.diff(verdict.base, verdict.tree)
         fence = f"----{secrets.token_hex(8)}----"
         intent, contract = self._story.request.intent, self._ground.contract()
-        found = await judge_change(CommandModel(command), intent, contract, patch, fence)
+        found = await judge_change(generate_for(judge), intent, contract, patch, fence)
         return replace(verdict, findings=[*verdict.findings, *found])
 
     def _with_ignored(self, verdict: Verdict) -> Verdict:
