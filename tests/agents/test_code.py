@@ -112,3 +112,19 @@ async def test_nothing_but_the_vendor_is_reached(agent):
     story, _ = await code(agent, [Tool.shell(f"{asks}; {MEND}"), "Done."])
     assert story.state is State.MERGED, story.message
     assert "403" in (agent.project.root / "said").read_text()
+
+
+async def test_answers_are_recorded_and_played_again_without_the_vendor(agent, tmp_path):
+    cassette = str(tmp_path / "answers.jsonl")
+    script = [Tool.shell("date +%N > now"), "Done.", Tool.shell(MEND), "Really done."]
+    first, _ = await code(agent, script, cassette=cassette)
+    assert first.state is State.MERGED, first.message
+    assert "sk-the-real-key" not in (tmp_path / "answers.jsonl").read_text()
+    await agent.git("reset", "-q", "--hard", "HEAD~1")
+    async with ScriptedModel([Fault(500)]) as nobody:
+        agent.point_at(nobody)
+        again = first.request
+        second = await agent.sessions.start(again, Absent(yes=True), agent.watching)
+        assert nobody.requests == []
+    assert second.state is State.MERGED, second.message
+    assert len(second.attempts) == 2

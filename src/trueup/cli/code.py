@@ -112,6 +112,11 @@ def consent_options(command: F) -> F:
     type=click.Choice([each.value for each in AgentNetwork]),
     help="What the engine reaches: nothing (default for a command), its vendor through a proxy (for agents), what you reach.",
 )
+@click.option(
+    "--cassette",
+    type=click.Path(dir_okay=False),
+    help="Play the vendor's answers from this file, or record them where it is not there.",
+)
 @click.option("--allow-no-goal", is_flag=True, help="Accept that no check is red on the base.")
 @click.option("--jobs", type=COUNT, default=1, help="How many checks marked `parallel` run side by side.")
 @consent_options
@@ -185,6 +190,7 @@ def _request(intent: str, folder: Path, asked: dict[str, Any]) -> CodeRequest:
         deliver=Deliver(asked["deliver"] or Deliver.MERGE),
         sandboxed=asked["sandbox"] == "auto",
         network=AgentNetwork(asked["agent_network"]) if asked["agent_network"] else None,
+        cassette=asked["cassette"],
         allow_no_goal=asked["allow_no_goal"],
         jobs=asked["jobs"],
     )

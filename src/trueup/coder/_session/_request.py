@@ -46,7 +46,7 @@ class CodeRequest(Struct, frozen=True, kw_only=True):
     """One `trueup code`: what is wanted, where, by whom, and within which limits.
 
     `folder` is where the person stood, `generate` and `judge` name models, or programs (`command:…`),
-    that answer a prompt.
+    that answer a prompt. A `cassette` that is there gives the vendor's answers; one that is not is recorded.
     """
 
     intent: str
@@ -62,5 +62,6 @@ class CodeRequest(Struct, frozen=True, kw_only=True):
     deliver: Deliver = Deliver.MERGE
     sandboxed: bool = True
     network: AgentNetwork | None = None
+    cassette: str | None = None
     allow_no_goal: bool = False
     jobs: int = 1

@@ -20,7 +20,7 @@ from ._meter import Meter
 from ._request import AgentNetwork
 
 if TYPE_CHECKING:
-    from trueup.harness.proxy import Proxy
+    from trueup.harness.proxy import Cassette, Proxy
 
 SOCKET_FOLDER = "/run/trueup/net"
 SOCKET = "proxy.sock"
@@ -46,6 +46,25 @@ class Way(Struct, frozen=True, kw_only=True):
             yield {**self.env, **self.proxy.environment(port)}
 
 
+class Tape:
+    """The cassette of a session, put in anew for each turn of its engine, and running on from where it was."""
+
+    def __init__(self, file: Path, repository: Path) -> None:
+        self._file = file
+        self._repository = repository
+        self._cassette: Cassette | None = None
+
+    def cassette(self, environ: Mapping[str, str]) -> Cassette:
+        """Played where the file is there when the session begins, recorded where it is not."""
+        from trueup.harness.proxy import Cassette
+
+        if self._cassette is None:
+            places = {str(self._repository): "repository", environ.get("HOME", "/"): "home"}
+            make = Cassette.replay if self._file.exists() else Cassette.record
+            self._cassette = make(self._file, places)
+        return self._cassette
+
+
 def chosen_network(asked: AgentNetwork | None, engine: Engine, *, confined: bool) -> AgentNetwork:
     """What an engine is given where nobody said: none, unless it calls a vendor."""
     if not confined:
@@ -55,7 +74,12 @@ def chosen_network(asked: AgentNetwork | None, engine: Engine, *, confined: bool
 
 @asynccontextmanager
 async def way_out(
-    engine: Engine, network: AgentNetwork, environ: Mapping[str, str], folder: Path, meter: Meter
+    engine: Engine,
+    network: AgentNetwork,
+    environ: Mapping[str, str],
+    folder: Path,
+    meter: Meter,
+    tape: Tape | None = None,
 ) -> AsyncIterator[Way]:
     """The way out of an engine for one turn; in the end its login goes back to the user if it was renewed."""
     if engine.vendor is None or network is AgentNetwork.NONE:
@@ -65,7 +89,7 @@ async def way_out(
         if network is AgentNetwork.HOST:
             yield Way(network=True, writable=login, env=engine.vendor.variables(environ))
             return
-        async with _proxy(engine.vendor, environ, folder, meter) as proxy:
+        async with _proxy(engine.vendor, environ, folder, meter, tape) as proxy:
             net = {str(folder / "net"): SOCKET_FOLDER}
             yield Way(writable={**login, **net}, proxy=proxy)
 
@@ -86,7 +110,9 @@ async def _carried(engine: Engine, environ: Mapping[str, str]) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def _proxy(vendor: Vendor, environ: Mapping[str, str], folder: Path, meter: Meter) -> AsyncIterator[Proxy]:
+async def _proxy(
+    vendor: Vendor, environ: Mapping[str, str], folder: Path, meter: Meter, tape: Tape | None
+) -> AsyncIterator[Proxy]:
     from trueup.harness.proxy import Allowed, Proxy, Upstream
 
     net = folder / "net"
@@ -96,8 +122,12 @@ async def _proxy(vendor: Vendor, environ: Mapping[str, str], folder: Path, meter
     upstream = make(key, vendor.base_url(environ))
     # A login is renewed at other hosts than the API's.
     allowed = [] if key else [Allowed(host) for host in vendor.login_hosts]
+    cassette = None if tape is None else await asyncio.to_thread(tape.cassette, environ)
     with _short(net) as folder_at:
-        async with Proxy([upstream], meter, socket=folder_at / SOCKET, allowed=allowed, price=estimated_cost) as proxy:
+        socket = folder_at / SOCKET
+        async with Proxy(
+            [upstream], meter, socket=socket, allowed=allowed, price=estimated_cost, cassette=cassette
+        ) as proxy:
             yield proxy
 
 

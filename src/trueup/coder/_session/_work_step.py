@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from trueup.harness import Task
 from trueup.runs import Turn
@@ -15,7 +16,7 @@ from ._ground import Ground
 from ._meter import Meter, unmetered
 from ._prompts import repair_prompt, work_prompt
 from ._states import FailureReason, State
-from ._way_out import chosen_network, way_out
+from ._way_out import Tape, chosen_network, way_out
 from .events import BudgetSpent, DiffReady, EngineEnded, EngineSelected, IterationStarted
 
 IGNORED_SHOWN = 10
@@ -30,6 +31,8 @@ class WorkStep:
         self._story = chronicle.story
         self._ground = ground
         self._workspace: Workspace | None = None
+        named, root = chronicle.story.request.cassette, ground.site.repo.root
+        self._tape = None if named is None else Tape(Path(chronicle.story.request.folder, named), root)
 
     async def begin(self) -> bool:
         """Make sure that there is an engine, and say which."""
@@ -88,7 +91,8 @@ class WorkStep:
         await asyncio.to_thread(file.write_text, prompt, errors="replace")
         meter = Meter(self._chronicle, story.request.limits, story.used, story.turns)
         network = chosen_network(story.request.network, engine, confined=ground.confined)
-        async with way_out(engine, network, ground.site.layers.environ, ground.folder, meter) as way:
+        environ = ground.site.layers.environ
+        async with way_out(engine, network, environ, ground.folder, meter, self._tape) as way:
             readable = {**engine.files, str(file): PROMPT_FILE} if ground.confined else {}
             profile = Profile(network=way.network, readable=readable, writable=dict(way.writable))
             async with workspace.open(profile) as shell, way.opened(shell) as env:

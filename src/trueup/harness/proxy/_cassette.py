@@ -98,6 +98,7 @@ class Cassette:
         self._places = Places(places)
         self._redactor = Redactor()
         self._entries: list[_Entry | None] = []
+        self._is_open = False
 
     @classmethod
     def record(cls, path: str | Path, places: Mapping[str, str] = {}) -> Self:
@@ -115,8 +116,11 @@ class Cassette:
         return sum(entry is not None for entry in self._entries)
 
     async def open(self, redactor: Redactor) -> None:
-        """Begin: read the file, or empty it."""
+        """Begin: read the file, or empty it; once, so that a second proxy goes on where the first one stopped."""
         self._redactor = redactor
+        if self._is_open:
+            return
+        self._is_open = True
         try:
             await asyncio.to_thread(self._load if self.is_replay else self._begin)
         except OSError as error:
