@@ -37,7 +37,7 @@ async def parse_engine(spec: str, around: Surroundings) -> Engine:
         return await _first_that_works(around)
     if spec in HARNESSES:
         return _engine(spec, around.environ)
-    known = ", ".join((*HARNESSES, AUTO))
+    known = ", ".join((*HARNESSES, "native", AUTO))
     raise InputError(f"unknown engine {spec!r}: name one of {known}, or any program as `command:PROGRAM ARGUMENTS`")
 
 

@@ -14,6 +14,7 @@ from trueup.workspace import NO_SANDBOX, Workspace
 from .._site import Site
 from .._verifier import Verifier
 from ._chronicle import Chronicle
+from ._native_engine import NATIVE, NativeEngine
 from ._request import CodeRequest
 
 
@@ -98,6 +99,8 @@ class Ground:
 
 async def engine_of(request: CodeRequest, site: Site, base: str) -> Engine:
     """The engine that a person named, as it is seen from a workspace at a base."""
+    if request.engine == NATIVE:
+        return NativeEngine(request.model, site.layers.environ)
     paths = await site.layers.entries(await site.mirror.tree_of(base))
     around = Surroundings(
         folder=Path(request.folder),
