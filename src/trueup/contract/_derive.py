@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from trueup.core.errors import GenerationError, TrueupError
+from trueup.core.errors import GenerationError, Kind, TrueupError
 from trueup.core.protocols import Generate, Prompt
 from trueup.core.usage import Usage
 
@@ -56,6 +56,9 @@ Rules:
 - `timeout_secs` are seconds that a build or test run realistically needs.
 """
 
+# Asking again changes nothing about these.
+_HOPELESS = frozenset({Kind.AUTH, Kind.MODEL_NOT_FOUND, Kind.INPUT})
+
 _REPAIR = "\nYour last answer FAILED validation. Mend every one of these problems:\n{problems}\n"
 
 
@@ -77,6 +80,8 @@ async def derive(generate: Generate, intent: str, summary: str, max_attempts: in
         try:
             reply = await generate(Prompt(contract_prompt(intent, summary, problems)))
         except TrueupError as error:
+            if error.kind in _HOPELESS:
+                raise
             # The problems stay: the next answer must still mend what the last one got wrong.
             failure = f"the model could not be asked: {error}"
             continue

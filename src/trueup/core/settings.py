@@ -18,8 +18,9 @@ from .files import user_folder
 PREFIX = "TRUEUP_"
 PROJECT_FILE = "trueup.yaml"
 
-# What only a person may set: a repository that could would run its own commands on the user's machine.
-PERSONAL = frozenset({"generate", "engine"})
+# What only a person may set: a repository that could would run its own commands on the user's machine, or spend and
+# send away what is the user's.
+PERSONAL = frozenset({"generate", "model", "engine"})
 
 # Parts of trueup.yaml that other rooms read.
 OTHER_PARTS = ("contract",)
@@ -31,6 +32,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     generate: Annotated[str, Meta(description="Command that answers a prompt on stdin with text on stdout.")] | None = (
         None
     )
+    model: (
+        Annotated[str, Meta(description="Model to ask where no `generate` is set: `claude-…`, `openai:NAME`.")] | None
+    ) = None
     engine: (
         Annotated[str, Meta(description="Who does the work of `trueup code`: `command:PROGRAM ARGUMENTS`.")] | None
     ) = None
@@ -115,7 +119,7 @@ def _project_layer(folder: Path, environ: Mapping[str, str]) -> Layer:
     layer = _file_layer(path, "project file")
     for name in PERSONAL & layer.values.keys():
         raise InputError(
-            f"{layer.origins[name].place}: {name!r} runs a command on this machine, so a repository cannot set it; "
+            f"{layer.origins[name].place}: {name!r} decides what is run or called in your name, so a repository cannot set it; "
             f"put it in {user_file(environ)} or set {PREFIX}{name.upper()}"
         )
     return layer

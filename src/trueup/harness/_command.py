@@ -107,7 +107,10 @@ class CommandEngine:
         return None
 
     async def work(self, task: Task, launcher: Launcher, recorder: Recorder) -> Work:
-        variables = {"TRUEUP_PROMPT_FILE": task.prompt_file, **({"TRUEUP_MODEL": task.model} if task.model else {})}
+        variables = {
+            "TRUEUP_PROMPT_FILE": task.prompt_file,
+            **({"TRUEUP_ENGINE_MODEL": task.model} if task.model else {}),
+        }
         command = Command(argv=self.argv, stdin=task.prompt.encode(errors="replace"), env=variables)
         heard = _Heard(recorder)
         try:

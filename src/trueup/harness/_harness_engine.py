@@ -34,7 +34,8 @@ class HarnessEngine:
         if not found.installed:
             raise EngineError(f"{self.name} is not installed: {found.note}", kind=Kind.SPAWN)
         if found.logged_in is False:
-            raise EngineError(f"{self.name} is installed but not logged in: {found.note}", kind=Kind.AUTH)
+            what = found.note.removeprefix("not logged in: ")
+            raise EngineError(f"{self.name} is installed but not logged in: {what}", kind=Kind.AUTH)
         return found.version
 
     async def work(self, task: Task, launcher: Launcher, recorder: Recorder) -> Work:

@@ -26,7 +26,7 @@ _VENDORS = {"claude-code": ANTHROPIC, "codex": OPENAI}
 
 def find_harness(name: str, environ: Mapping[str, str], *, user_config: bool = False) -> Harness:
     """The harness of a name, whether or not it is installed."""
-    return DrivenHarness(_dialect(name, _program(name, environ) or name, user_config=user_config), environ)
+    return DrivenHarness(_dialect(name, _program(name, environ), user_config=user_config), environ)
 
 
 async def parse_engine(spec: str, around: Surroundings) -> Engine:
@@ -67,9 +67,9 @@ def _program(name: str, environ: Mapping[str, str]) -> str | None:
     return shutil.which(name, path=environ.get("PATH", os.defpath))
 
 
-def _dialect(name: str, program: str, *, user_config: bool) -> Dialect:
+def _dialect(name: str, program: str | None, *, user_config: bool) -> Dialect:
     if name == "claude-code":
-        return ClaudeCode(program, user_config=user_config)
+        return ClaudeCode(program or "claude", user_config=user_config)
     if name == "codex":
-        return Codex(program, user_config=user_config)
+        return Codex(program or "codex", user_config=user_config)
     raise InputError(f"unknown harness {name!r}: there are {', '.join(HARNESSES)}")

@@ -1,0 +1,86 @@
+"""Having an agent work on a prompt in a folder of the user's, without walls."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from trueup.core.errors import Kind
+from trueup.core.process import Command, Process
+from trueup.core.protocols import Recorder
+from trueup.harness import Harness, HarnessRequest, HarnessResult, Status, find_harness
+
+from ._harness_show import advice
+from ._main import EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO
+
+# What a harness must be told of the user's variables, beside finding them in its program's environment.
+_TOLD = "HOME TMPDIR CODEX_HOME CODEX_BASE_URL OPENAI_BASE_URL CODEX_API_KEY OPENAI_API_KEY".split()
+
+
+async def run_here(harness: Harness, request: HarnessRequest, recorder: Recorder) -> HarnessResult:
+    """Have a prompt worked on; what keeps the agent from working at all comes with what to do about it."""
+    environ = user_environment(os.environ)
+    told = {name: environ[name] for name in _TOLD if environ.get(name)}
+    result = await harness.run(replace(request, env=told), FolderLauncher(environ), recorder)
+    return await _with_advice(result, harness) if _is_unusable(result) else result
+
+
+def harness_of_user(name: str, *, user_config: bool = False) -> Harness:
+    """The harness of a name, as the user has it."""
+    return find_harness(name, user_environment(os.environ), user_config=user_config)
+
+
+class FolderLauncher:
+    """A `Launcher` without walls: a program runs as the user, in the folder that it asks for."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    @asynccontextmanager
+    async def launch(self, command: Command) -> AsyncIterator[Process]:
+        """Start it; leaving ends its whole tree."""
+        async with Process(replace(command, env={**self._environ, **(command.env or {})})) as process:
+            yield process
+
+
+def user_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The user's variables, less the virtual environment that trueup itself runs in."""
+    if sys.prefix == sys.base_prefix:
+        return dict(environ)
+    own = Path(sys.prefix)
+    kept = {name: value for name, value in environ.items() if not (name == "VIRTUAL_ENV" and Path(value) == own)}
+    entries = environ.get("PATH", os.defpath).split(os.pathsep)
+    return {**kept, "PATH": os.pathsep.join(each for each in entries if not Path(each).is_relative_to(own))}
+
+
+def exit_code_of(result: HarnessResult) -> int:
+    """0 by the agent's own record of success; 3 where it cannot be used here at all."""
+    if result.status is Status.CANCELLED:
+        return EXIT_INTERRUPTED
+    if _is_unusable(result):
+        return EXIT_ENGINE
+    return oneharness_exit_code_of(result)
+
+
+def oneharness_exit_code_of(result: HarnessResult) -> int:
+    """0 by the agent's own record of success, else 1."""
+    return 0 if result.status is Status.OK else EXIT_NO
+
+
+def _is_unusable(result: HarnessResult) -> bool:
+    return result.status is Status.NOT_INSTALLED or result.failure_kind is Kind.AUTH
+
+
+async def _with_advice(result: HarnessResult, harness: Harness) -> HarnessResult:
+    """The result with what a look at the agent tells, which a run does not take the time for beforehand."""
+    found = await harness.probe()
+    if not found.installed:
+        return replace(result, error=f"{result.harness} is not installed: {found.note}")
+    if found.logged_in is False:
+        return replace(result, error=f"{result.error}\n{result.harness} is not logged in: {advice(found)}")
+    return result
