@@ -6,12 +6,13 @@ BIN := $(VENV)/bin
 USER_STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test test-agents lint bench docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    see what trueup does, on a sample repository"
-	@echo "make test    run the whole suite"
+	@echo "make test    run the suite"
+	@echo "make test-agents  run real agent programs, installed from PyPI into a cache"
 	@echo "make lint    style, types and the direction of imports"
 	@echo "make bench   measure, as ratios against a reference in the same run"
 	@echo "make docs    write docs/reference.md from the program"
@@ -20,7 +21,10 @@ demo: $(USER_STAMP)
 	@$(BIN)/python demo/demo.py
 
 test: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not agents"
+
+test-agents: $(DEV_STAMP)
+	$(BIN)/python -m pytest -n auto -m agents
 
 lint: $(DEV_STAMP)
 	$(BIN)/ruff check .
