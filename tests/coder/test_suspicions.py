@@ -83,7 +83,20 @@ def test_a_large_file_is_looked_at_for_secrets_alone():
 
 LONG = 1 << 20
 LINES = {
-    "slug.py": (b"(", b"x == ", b"'", b"\\", b"#", b"-----BEGIN PRIVATE KEY-----A", b"except:\n", b"assert a "),
+    "slug.py": (
+        b"{1: 2, ",
+        b"1 if x == 1 else ",
+        b"# noqa ",
+        b"'tests/",
+        b"(",
+        b"x == ",
+        b"'",
+        b"\\",
+        b"#",
+        b"-----BEGIN PRIVATE KEY-----A",
+        b"except:\n",
+        b"assert a ",
+    ),
     "slug.js": (
         b"/*",
         b"`",
@@ -95,7 +108,15 @@ LINES = {
         b"process.argv",
         b"\\",
         b"require.cache[",
+        b"const a = require('assert'); a.b ",
+        b"import {a, ",
+        b"import a\n\n\n",
+        b"f = (a) => { process.exit(0) ",
+        b"{ 1: 2, ",
+        b"a === 1 && ",
     ),
+    "slug.c": (b"int f(a) { exit(0); ", b"__attribute__((destructor)) ", b"__assert_fail(", b"a == 1 && ", b"case 1: "),
+    "slug.sh": (b"exit ", b"trap exit ", b"trap x exit EXI ", b"alias ", b"function "),
     "a.test.ts": (b"it.each(", b"expect(", b"x.only", b"f(1, "),
     "slug.go": (b"func init(", b'"', b"func (a) Equal(", b" "),
     "slug.rs": (b"fn eq(", b"'", b"#["),

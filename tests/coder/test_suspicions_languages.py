@@ -15,7 +15,7 @@ TRICKS = {
     "js runs one only": ("a.spec.ts", "fdescribe('a', () => {})\n", "skip_marker", FLAG, 1, "describe('a', () => { fit.length })\n"),
     "js has it still to do": ("a.test.mjs", "\ntest.todo('b')\n", "skip_marker", FLAG, 2, "// test.todo('b')\ntest('b', () => {})\n"),
     "js replaces expect": ("src/a.js", "global.expect = () => ({ toBe() {} })\n", "runner_patched", GATE, 1, "global.config = load()\n"),
-    "js replaces assert": ("src/a.js", "const assert = require('assert')\nassert.strictEqual = () => {}\n", "runner_patched", FLAG, 2, "const assert = require('assert')\nassert.strictEqual(a, b)\n"),
+    "js replaces assert": ("src/a.js", "const assert = require('assert')\nassert.strictEqual = () => {}\n", "runner_patched", GATE, 2, "const assert = require('assert')\nassert.strictEqual(a, b)\n"),
     "js defines expect": ("src/a.js", "Object.defineProperty(globalThis, 'expect', {})\n", "runner_patched", GATE, 1, "Object.defineProperty(exports, 'expect', {})\n"),
     "js imports the runner": ("src/a.ts", "import { vi } from 'vitest'\n", "runner_in_source", FLAG, 1, "import { assert } from './assert'\n"),
     "js asks for jest": ("src/a.js", "if (process.env.JEST_WORKER_ID) x()\n", "test_detection", FLAG, 1, "if (process.env.PORT) x()\n"),

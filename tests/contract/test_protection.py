@@ -72,7 +72,7 @@ def protection(*commands: str, paths: list[str] = (), files: dict[str, str] | No
         ("go.sum", "lock file"),
         (".venv/lib/python3.11/x.py", "installed or compiled code, which stands in for its source"),
         ("pkg/__pycache__/calc.cpython-311.pyc", "installed or compiled code, which stands in for its source"),
-        (".gitattributes", "git's own configuration"),
+        (".gitmodules", "git's own configuration"),
         ("trueup.yaml", "trueup's own configuration"),
         (".trueup/checks.yaml", "trueup's own configuration"),
     ],
@@ -85,7 +85,7 @@ def test_what_decides_a_verdict_is_known_by_its_name_even_where_it_is_new(path, 
     "path",
     [
         *PRODUCT,
-        *"README.md docs/testing.md .gitignore .editorconfig .node-version requirements.txt pyproject.toml".split(),
+        *"README.md docs/testing.md .gitignore .gitattributes .editorconfig .node-version requirements.txt pyproject.toml".split(),
         *"package.json src/contest.py src/latest.ts src/avatar.ts src/tapestry.js src/workspace.py splinter.js".split(),
         *"src/org/gradle/api.java app/tasks.py pkg/testing/parts.py pkg/attest.go src/inspect/spectrum.ts".split(),
     ],
@@ -180,6 +180,100 @@ def test_a_standard_that_a_makefile_and_a_script_start_is_protected():
     files = {"Makefile": "test:\n\t@bash ./verify.sh\n", "verify.sh": "set -e\npython3 sanity.py\n"}
     judged = protection("make test", files=files, paths=["sanity.py"])
     assert str(judged.covers("sanity.py")) == "named in check 'check0' through verify.sh"
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("include config.inc", "config.inc"),
+        ("-include local.config", "local.config"),
+        ("sinclude .env", ".env"),
+        ("SETTINGS = my.settings\ninclude $(SETTINGS)", "my.settings"),
+        ("include config.inc", "deeper.inc"),
+    ],
+)
+def test_what_a_makefile_includes_is_protected_even_where_it_is_not_there_yet(line, path):
+    files = {"Makefile": f"{line}\ntest:\n\tpython3 cli.py\n", "config.inc": "include deeper.inc\n"}
+    judged = protection("make test", files=files)
+    assert "included in check 'check0' through" in str(judged.covers(path))
+    assert judged.covers("cli.py") is None
+
+
+MAKEFILE = "OUT = test_calc\ncheck: $(OUT)\n\t./$(OUT)\n$(OUT): calc.c\n\tgcc -o $@ $^\nreport:\n\ttouch $@\n"
+
+
+@pytest.mark.parametrize("path", ["check", "test_calc"])
+def test_a_file_in_place_of_what_make_makes_for_the_check_is_protected(path):
+    assert str(protection("make check", files={"Makefile": MAKEFILE}).covers(path)).startswith("made in check")
+
+
+def test_what_make_makes_for_others_or_has_already_or_never_makes_is_free():
+    judged = protection("make check", files={"Makefile": MAKEFILE + ".PHONY: check\n"}, paths=["calc.c"])
+    assert [judged.covers(path) for path in ("report", "calc.c", "check")] == [None, None, None]
+    assert protection("make check", files={"Makefile": MAKEFILE}, paths=["test_calc"]).covers("test_calc") is None
+
+
+@pytest.mark.parametrize("setting", ["settings.env", ".env", "defaults"])
+def test_what_a_script_reads_for_its_variables_is_protected(setting):
+    files = {"scripts/test.sh": f". ./{setting}\n$PY -m unittest\n", "defaults": "# ours\nexport PY=python3\n"}
+    assert protection("bash scripts/test.sh", files=files).covers(setting)
+
+
+def test_what_a_script_reads_for_its_functions_is_the_product():
+    files = {"tests/run.sh": ". ./slug.sh\n", "slug.sh": "SEPARATOR=-\nslug() { tr ' ' \"$SEPARATOR\"; }\n"}
+    assert protection("sh tests/run.sh", files=files).covers("slug.sh") is None
+
+
+def test_an_environment_file_that_a_command_names_is_protected():
+    assert protection("uv run --env-file ci.env pytest").covers("ci.env")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("run_all.py", 'import sys\nimport calc\nif calc.add(2, 3) != 5:\n    sys.exit("add")\n'),
+        ("run_all.py", "from calc import add\nassert add(2, 3) == 5\n"),
+        ("run_all.py", "import sys\nimport calc\nsys.exit(calc.add(2, 3) != 5)\n"),
+        (
+            "all.js",
+            "const assert = require('assert');\nconst c = require('./calc.js');\nassert.equal(c.add(2, 3), 5);\n",
+        ),
+        ("all.sh", '[ "$(python3 cli.py 2 3)" = 5 ] || { echo no; exit 1; }\n'),
+    ],
+)
+def test_a_script_that_fails_where_the_product_is_wrong_is_a_standard_whatever_its_name(path, text):
+    runs = {"py": "python3", "js": "node", "sh": "bash"}[path.rpartition(".")[2]]
+    assert protection(f"{runs} {path}", files={path: text}).covers(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("app.py", 'import sys\nimport calc\nif len(sys.argv) != 2:\n    sys.exit("usage")\nprint(calc.add(2, 3))\n'),
+        ("app.py", "import sys\nassert sys.version_info >= (3, 11)\n"),
+        (
+            "app.js",
+            "const c = require('./calc.js');\nif (!process.argv[2]) process.exit(1);\nconsole.log(c.add(2, 3));\n",
+        ),
+        ("app.sh", '[ -n "$1" ] || exit 1\npython3 cli.py "$1"\n'),
+    ],
+)
+def test_a_program_that_fails_where_it_is_used_wrongly_is_the_product(path, text):
+    runs = {"py": "python3", "js": "node", "sh": "bash"}[path.rpartition(".")[2]]
+    assert protection(f"{runs} {path} 3", files={path: text}).covers(path) is None
+
+
+def test_a_script_that_the_task_is_about_is_the_product():
+    files = {"run_all.py": "from calc import add\nassert add(2, 3) == 5\n"}
+    task = Contract(description="Fix run_all.py", checks=[Check(name="a", command="python3 run_all.py")])
+    assert Protection.of(task, [*PRODUCT, *files], files.get).covers("run_all.py") is None
+
+
+def test_a_new_module_beside_a_script_is_found_before_pythons_own():
+    judged = protection("python3 scripts/check.py", paths=["scripts/check.py"])
+    assert "in place of Python's `json`" in str(judged.covers("scripts/json.py"))
+    assert judged.covers("scripts/report.py") is None
+    assert protection("pytest", paths=["scripts/check.py"]).covers("scripts/json.py") is None
 
 
 @pytest.mark.parametrize(

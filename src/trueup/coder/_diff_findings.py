@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from trueup.contract import Baseline
 from trueup.workspace import FileChange
 
 from ._protected import Protected
@@ -15,16 +16,20 @@ from ._verdict import Finding
 MOST_BYTES = 4 << 20
 MOST_STANDARDS = 200
 SUBMODULE = "160000"
-TEST_LIKE = (".py", ".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx")
+TEST_LIKE = tuple(".py .js .ts .mjs .cjs .tsx .jsx .sh .bash .bats .c .cc .cpp .h .go .rs .java .rb .php".split())
 
 
-async def diff_findings(stage: Stage, protected: Protected, changes: list[FileChange]) -> list[Finding]:
+async def diff_findings(
+    stage: Stage, protected: Protected, changes: list[FileChange], baseline: Baseline
+) -> list[Finding]:
     """Everything about a change that a person should look at, or that no honest change has."""
     files = await _changed_files(stage, protected, changes)
     context = Context(
         base_paths=stage.base_paths,
         standards=await asyncio.to_thread(_standards, stage, protected),
         commands=[check.command for check in stage.contract.checks],
+        goals=[stage.check(goal.name).command for goal in baseline.goals],
+        intent=stage.contract.description,
     )
     return await asyncio.to_thread(suspicions, files, context)
 

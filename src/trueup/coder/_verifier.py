@@ -63,7 +63,7 @@ class Verifier:
         changes = await stage.mirror.changes(stage.base_tree, tree)
         restored = await self._protected.restore(tree, changes)
         findings = [*restored.findings, *self._dependency_findings(changes)]
-        findings += await diff_findings(stage, self._protected, changes)
+        findings += await diff_findings(stage, self._protected, changes, baseline)
         setup_findings = await self._setup_findings(restored, tree)
         if setup_findings:
             findings += setup_findings

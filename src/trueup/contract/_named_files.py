@@ -1,10 +1,11 @@
 """Files that the commands of a contract name: which of them are its standard, and which are the product.
 
 The rule: **a file that a command names is a standard if it is run and its name or a folder of its path says that it
-verifies (`check.py`, `scripts/build.sh`, `tools/`), if a test runner or linter is handed it to run or as
-configuration, if `setup` runs it, or if its name says that it is what was expected. Every other named file is the
-product, and may change.** So `python3 check.py` protects `check.py`, while `python3 cli.py 3` and
-`grep -q 2.0 VERSION` protect nothing. Where the rule errs, `protect` and `editable` in the contract have the last word.
+verifies (`check.py`, `scripts/build.sh`, `tools/`) or its text compares what the product does and fails, if a test
+runner or linter is handed it to run or as configuration, if `setup` runs it, if it only sets variables for what runs,
+or if its name says that it is what was expected. Every other named file is the product, and may change.** So
+`python3 check.py` protects `check.py`, while `python3 cli.py 3` and `grep -q 2.0 VERSION` protect nothing. Where the
+rule errs, `protect` and `editable` in the contract have the last word.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise, zip_longest
 
+from msgspec import Struct
+
+from ._makefiles import Makefile
 from ._model import Contract
 from ._shell_lines import SimpleCommand, simple_commands
+from ._verifying_texts import only_sets_variables, verifies
 
 Read = Callable[[str], str | None]
 
@@ -47,7 +52,18 @@ _TOOLS = _TEST_RUNNERS | frozenset(
     "oxlint tsc vue-tsc nyc c8 karma golangci-lint staticcheck rubocop phpstan psalm clang-tidy clang-format semgrep "
     "yamllint shellcheck hadolint markdownlint checkstyle ktlint swiftlint detekt pre-commit codespell typos".split()
 )
+_MAKES = ("make", "gmake", "just")
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile", "justfile", ".justfile")
+_ENV_FILE = re.compile(r"--env-file[= ]+([^\s'\"]+)")
+_SETTINGS = re.compile(r"\.env(?:rc)?(?:\..+)?|.*\.(?:env|conf|config|cfg|inc|rc|vars|defaults|properties)")
 _DEEPEST = 4
+
+
+class Named(Struct, frozen=True):
+    """What commands name: standards, each with the reason, and the scripts that an interpreter is given."""
+
+    standards: dict[str, str] = {}
+    scripts: frozenset[str] = frozenset()
 
 
 class Tree:
@@ -79,46 +95,64 @@ class Tree:
         return None
 
 
-def named_standards(contract: Contract, tree: Tree, read: Read) -> dict[str, str]:
-    """The files and package folders that the contract's commands name as their standard, each with the reason."""
+def named_standards(contract: Contract, tree: Tree, read: Read) -> Named:
+    """The files and package folders that the contract's commands name as their standard, and what they start."""
     found: dict[str, str] = {}
-    for check in contract.checks:
-        _Reader(tree, read, f"check {check.name!r}", found).follow(check.command, check.cwd)
+    scripts: set[str] = set()
+    for who, command, folder in _commands(contract):
+        reader = _Reader(tree, read, who, found, task=contract.description)
+        reader.follow(command, folder)
+        scripts |= reader.scripts
+    return Named(found, frozenset(scripts))
+
+
+def _commands(contract: Contract) -> Iterator[tuple[str, str, str]]:
+    yield from ((f"check {check.name!r}", check.command, check.cwd) for check in contract.checks)
     for service in contract.services:
-        reader = _Reader(tree, read, "a service", found)
-        reader.follow(service.command, ".")
-        reader.follow(service.ready, ".")
-    for command in contract.setup:
-        _Reader(tree, read, "setup", found, runs_build=True).follow(command, ".")
-    return found
+        yield from (("a service", command, ".") for command in (service.command, service.ready))
+    yield from ((_SETUP, command, ".") for command in contract.setup)
+
+
+_SETUP = "setup"
 
 
 class _Reader:
     """Reads one command and whatever it starts by way of a manifest, a Makefile or a shell script."""
 
-    def __init__(self, tree: Tree, read: Read, who: str, found: dict[str, str], *, runs_build: bool = False) -> None:
+    def __init__(self, tree: Tree, read: Read, who: str, found: dict[str, str], *, task: str) -> None:
         self._tree = tree
         self._read = read
         self._who = who
         self._found = found
-        self._runs_build = runs_build
+        self._task = task
         self._followed: set[tuple[str, str]] = set()
+        self.scripts: set[str] = set()
 
     def follow(self, text: str, folder: str, through: str = "", depth: int = _DEEPEST) -> None:
         if depth == 0 or (text, folder) in self._followed:
             return
         self._followed.add((text, folder))
+        for hit in _ENV_FILE.finditer(text):
+            self._note(_joined(folder, hit[1]), "settings", through)
         for command in simple_commands(text, posixpath.normpath(folder)):
             standards = dict.fromkeys(self._standards(command))
             for path in standards:
-                self._found.setdefault(path, f"named in {self._who}" + (f" through {through}" if through else ""))
+                self._note(path, "named", through)
+            for makefile in self._makefiles(command):
+                self._follow_make(makefile, command, depth)
             for file, inner, place in self._started(command, standards):
                 self.follow(inner, place, file, depth - 1)
 
+    def _note(self, path: str, what: str, through: str) -> None:
+        self._found.setdefault(path, f"{what} in {self._who}" + (f" through {through}" if through else ""))
+
     def _standards(self, command: SimpleCommand) -> Iterator[str]:
         for path in _run_by(command, self._tree):
-            if self._runs_build or says_it_verifies(path):
+            self.scripts.add(path)
+            if self._who == _SETUP or says_it_verifies(path) or self._judges(path):
                 yield path
+        if command.tool in (".", "source") and len(command.words) > 1:
+            yield from self._settings(_joined(command.folder, command.words[1]))
         yield from _handed_to_a_tool(command, self._tree)
         for word in command.words[1:]:
             named = self._tree.file(word, command.folder)
@@ -128,15 +162,52 @@ class _Reader:
     def _started(self, command: SimpleCommand, standards: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         """Texts that the command runs in turn: where each stands, what it says, and the folder it starts in."""
         if command.tool in ("npm", "pnpm", "yarn", "bun"):
-            file = posixpath.normpath(posixpath.join(command.folder, "package.json"))
+            file = _joined(command.folder, "package.json")
             yield from ((file, text, command.folder) for text in _scripts(self._text(file), command.words))
-        elif command.tool in ("make", "gmake", "just"):
-            for name in ("GNUmakefile", "makefile", "Makefile", "justfile", ".justfile"):
-                file = posixpath.normpath(posixpath.join(command.folder, name))
-                yield from ((file, line, command.folder) for line in _recipe_lines(self._text(file)))
         for path in standards:
             if _is_shell_script(path, text := self._text(path)):
                 yield path, text, command.folder
+
+    def _judges(self, path: str) -> bool:
+        """Whether a script's own text fails where the product is wrong; unless the task is about that script."""
+        is_the_task = posixpath.basename(path) in self._task
+        return not is_the_task and verifies(path, self._text(path), self._tree.files)
+
+    def _settings(self, path: str) -> Iterator[str]:
+        """A file that a shell reads for its variables: one word in it is another interpreter for every check."""
+        by_name = _SETTINGS.fullmatch(posixpath.basename(path)) and not set(path) & set("$*`")
+        if by_name or only_sets_variables(self._text(path)):
+            yield path
+
+    def _makefiles(self, command: SimpleCommand) -> list[str]:
+        if command.tool not in _MAKES:
+            return []
+        folder = _joined(command.folder, _after("-C", command.words) or ".")
+        named = _after("-f", command.words)
+        return [_joined(folder, name) for name in ([named] if named else _MAKEFILES)]
+
+    def _follow_make(self, file: str, command: SimpleCommand, depth: int) -> None:
+        """What a Makefile starts, what it reads, and what must not lie where it makes something."""
+        folder = _joined(command.folder, _after("-C", command.words) or ".")
+        text = self._text(file)
+        seen: set[str] = set()
+        waiting = [file]
+        while waiting:
+            part = waiting.pop()
+            for name in Makefile(self._text(part)).included():
+                path = _joined(folder, name)
+                if path not in seen:
+                    seen.add(path)
+                    waiting.append(path)
+                    self._note(path, "included", part)
+            text += "\n" if part == file else f"\n{self._text(part)}\n"
+        made = Makefile(text)
+        for line in made.recipes():
+            self.follow(line, folder, file, depth - 1)
+        for target in made.made_for(_goals(command.words)):
+            path = _joined(folder, target)
+            if path not in self._tree.files and path not in self._tree.folders:
+                self._note(path, "made", file)
 
     def _text(self, path: str) -> str:
         return (self._read(path) if path in self._tree.files else None) or ""
@@ -239,7 +310,15 @@ def _scripts(manifest: str, words: tuple[str, ...]) -> Iterator[str]:
         yield from (text for key in (f"pre{full}", full, f"post{full}") if isinstance(text := scripts.get(key), str))
 
 
-def _recipe_lines(makefile: str) -> Iterator[str]:
-    for line in makefile.replace("\\\n", " ").splitlines():
-        if line[:1].isspace() and line.strip():
-            yield line.strip().lstrip("@-+ ")
+def _goals(words: tuple[str, ...]) -> list[str]:
+    """The targets that make is asked for."""
+    valued = {value for word, value in pairwise(words) if word in ("-C", "-f", "-j", "-o", "-W", "-I")}
+    return [word for word in words[1:] if not word.startswith("-") and "=" not in word and word not in valued]
+
+
+def _after(option: str, words: tuple[str, ...]) -> str | None:
+    return next((value for word, value in pairwise(words) if word == option), None)
+
+
+def _joined(folder: str, step: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, step))

@@ -1,7 +1,7 @@
 """Which paths decide a verdict, so that a change to them must not.
 
 Protected is whatever a check executes or reads as its standard: by name (`_standards`), by being named in a command
-(`_named_files`), by the contract's `protect`. The contract's `editable` lifts all of it. Manifests that mix the
+(`_named_files`), by being used by nothing else (`_leaned_on`), by the contract's `protect`. The contract's `editable` lifts all of it. Manifests that mix the
 product with its runners are protected by key (`_manifest_keys`).
 """
 
@@ -15,9 +15,10 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from ._globs import Globs
+from ._leaned_on import leaned_on
 from ._manifest_keys import is_manifest
 from ._model import Contract
-from ._named_files import Read, Tree, named_standards
+from ._named_files import Named, Read, Tree, named_standards
 from ._shell_lines import simple_commands
 from ._standards import known_setup_input, known_standard
 
@@ -39,18 +40,20 @@ class Reason(Struct, frozen=True):
 class Protection:
     """Says of any path, also of one that is new, whether a change may touch it."""
 
-    def __init__(self, contract: Contract, tree: Tree, named: dict[str, str]) -> None:
+    def __init__(self, contract: Contract, tree: Tree, named: Named) -> None:
         self._tree = tree
-        self._named = named
+        self._named = named.standards
         self._added = Globs(contract.protect)
         self._lifted = Globs(contract.editable)
-        self._import_roots = frozenset(_import_roots(contract))
+        self._import_roots = frozenset((*_import_roots(contract), *map(posixpath.dirname, named.scripts)))
 
     @classmethod
     def of(cls, contract: Contract, base_paths: Iterable[str], read: Read = lambda path: None) -> Protection:
         """Protection for a base commit; with `read`, also of the scripts that manifests and Makefiles start."""
         tree = Tree(base_paths)
-        return cls(contract, tree, named_standards(contract, tree, read))
+        named = named_standards(contract, tree, read)
+        more = leaned_on(named.standards, named.scripts, tree, read, contract.description)
+        return cls(contract, tree, Named({**more, **named.standards}, named.scripts))
 
     def covers(self, path: str) -> Reason | None:
         """Why a path is protected as a whole; None where it is free, or is a manifest protected by key."""

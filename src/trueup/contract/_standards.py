@@ -61,7 +61,8 @@ _LOCKS = [
     *"gradle.lockfile packages.lock.json pylock*.toml Package.resolved conda-lock.y*ml requirements*.lock".split(),
 ]
 _INSTALLED = "node_modules .venv venv site-packages __pycache__ *.pyc *.pyo".split()
-_GIT = ".gitattributes .gitmodules .lfsconfig .git".split()
+# Attributes are looked at line by line where a change is read: most only say how lines end.
+_GIT = ".gitmodules .lfsconfig .git".split()
 _TRUEUP = "trueup.yaml trueup.yml .trueup .worktreeinclude".split()
 
 # The first that matches gives the reason. Case is ignored: some file systems and most of these tools do.

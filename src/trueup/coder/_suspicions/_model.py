@@ -30,13 +30,16 @@ class ChangedFile(Struct, frozen=True, kw_only=True):
 class Context(Struct, frozen=True, kw_only=True):
     """What else is known about a change; all of it may be left out, and then less is found.
 
-    `standards` are test files of the base, by path: their expectations are looked for in the change's sources.
-    `ignored_read` are paths that checks read although git ignores them.
+    `standards` are test files and verifying scripts of the base, by path: their expectations are looked for in the
+    change's sources. `goals` are those of the `commands` that must become green; None where that is not known.
+    `intent` is what was asked for, in words. `ignored_read` are paths that checks read although git ignores them.
     """
 
     base_paths: Collection[str] = ()
     standards: Mapping[str, bytes] = {}
     commands: Sequence[str] = ()
+    goals: Sequence[str] | None = None
+    intent: str = ""
     ignored_read: Sequence[str] = ()
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import islice
 
+from ._braces import openings
 from ._languages import CSHARP, DART, ELIXIR, GO, JVM, PHP, RUBY, RUST, SWIFT, C
 from ._model import Suspicion
+from ._python_exits import says_it_leaves
 from ._reading import Reading
-from ._rules import FLAG, GATE, INFO, Rule, apply, rule
+from ._rules import FLAG, GATE, INFO, MOST_HITS, Rule, apply, rule
 
 _SKIPS = "keeps tests from running"
 _ENDS = "ends the whole process with success, whatever is still to be tested"
@@ -116,26 +120,18 @@ _C = (
     ),
     rule(
         "exit_call",
-        _ENDS,
-        r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)",
-        "xit",
-        source=INFO,
-        test=FLAG,
-    ),
-    rule(
-        "exit_call",
-        "runs before the program and ends it",
-        r"__attribute__\(\(constructor\)\)[^;}]{0,400}\b_?exit\s*\(",
-        "constructor",
+        "runs before the program or after it, and ends it",
+        r"__attribute__\s*\(\(\s*(?:__)?(?:con|de)structor\b[^;}]{0,400}\b(?:_?exit|_Exit|quick_exit|kill|raise)\s*\(",
+        "structor",
         source=GATE,
         test=FLAG,
     ),
     rule(
         "runner_patched",
-        _PATCHED,
-        r"^[ \t]*#[ \t]*define[ \t]+(?:assert|ASSERT_\w+|EXPECT_\w+|CHECK|REQUIRE)\(",
-        "define",
-        source=INFO,
+        "puts a function of its own in place of what a failed assertion calls",
+        r"\b(?:__assert_fail|__assert_rtn|__assert_func|__assert_perror_fail|__assert|_assert|_wassert)\s*\([^;{}]{0,400}\)\s*\{",
+        "assert",
+        source=FLAG,
         test=FLAG,
     ),
     rule(
@@ -147,6 +143,30 @@ _C = (
         test=INFO,
     ),
 )
+_C_HEADER = (
+    rule(
+        "runner_patched",
+        "takes every assertion out of whoever includes it",
+        r"^[ \t]*#[ \t]*define[ \t]+NDEBUG\b|^[ \t]*#[ \t]*(?:undef[ \t]+assert\b|define[ \t]+assert\()",
+        "NDEBUG",
+        "assert",
+        source=FLAG,
+        test=FLAG,
+    ),
+)
+_C_MACROS = (
+    rule(
+        "runner_patched",
+        _PATCHED,
+        r"^[ \t]*#[ \t]*define[ \t]+(?:NDEBUG\b|(?:assert|ASSERT_\w+|EXPECT_\w+|CHECK|REQUIRE)\()",
+        "define",
+        source=INFO,
+        test=FLAG,
+    ),
+)
+_C_EXIT = re.compile(r"\b(?:_exit|_Exit|quick_exit|exit)\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)")
+_C_PROGRAM = re.compile(r"\b(?:w?main|WinMain|v?fork)\s*\(")
+_C_NAME = re.compile(r"\b(?!if\b|for\b|while\b|switch\b|__attribute__\b|sizeof\b)(\w+)\s*\(")
 _CSHARP = (
     rule(
         "skip_marker",
@@ -232,5 +252,25 @@ _TABLES: dict[str, tuple[Rule, ...]] = {
 
 def look_at_other_languages(reading: Reading) -> Iterator[Suspicion]:
     """What is suspicious about a file of a language that has a table."""
-    if reading.language is not None:
-        yield from apply(_TABLES.get(reading.language.name, ()), reading)
+    if reading.language is None:
+        return
+    yield from apply(_TABLES.get(reading.language.name, ()), reading)
+    if reading.language is C:
+        is_header = reading.path.lower().endswith((".h", ".hh", ".hpp", ".hxx"))
+        yield from apply(_C_HEADER if is_header else _C_MACROS, reading)
+        yield from _c_exits(reading)
+
+
+def _c_exits(reading: Reading) -> Iterator[Suspicion]:
+    """Success from within a function; a program's own file, a child that was forked, and usage may end so."""
+    exits = list(islice(_C_EXIT.finditer(reading.bare), MOST_HITS))
+    if not exits:
+        return
+    is_program = _C_PROGRAM.search(reading.bare) is not None or reading.is_script
+    for hit in exits:
+        heads = [re.split(r"[;{}]", before)[-1] for _, before in openings(reading.bare, hit.start())]
+        names = [named[1] for head in heads if (named := _C_NAME.search(head))]
+        expected = is_program or any(map(says_it_leaves, names))
+        severity = FLAG if reading.is_test or not expected else INFO
+        line = reading.line_at(hit.start())
+        yield Suspicion(kind="exit_call", severity=severity, what=_ENDS, line=line)

@@ -13,11 +13,12 @@ from ._python_exits import RULES as EXITS
 from ._python_module import NodeRule, PythonModule
 from ._python_patches import RULES as PATCHES
 from ._python_tests import RULES as TESTS
+from ._python_watching import RULES as WATCHING
 from ._reading import Reading
 from ._rules import FLAG, GATE, INFO, apply, rule
 
 _BY_TYPE: dict[type[ast.AST], list[NodeRule]] = {}
-for _table in (COMPARISONS, EXITS, PATCHES, TESTS):
+for _table in (COMPARISONS, EXITS, PATCHES, TESTS, WATCHING):
     for _types, _look in _table:
         for _type in _types:
             _BY_TYPE.setdefault(_type, []).append(_look)
@@ -27,14 +28,17 @@ _WORDS = (
     *"__eq__ __ne__ check__ __import__ __builtins__ __test__ ._exit exit( quit( SystemExit os.abort .execv atexit".split(),
     *"raise_signal SkipTest pytest unittest PYTEST load_tests collect_ignore .modules meta_path path_hooks builtins".split(),
     *"_getframe _current_frames currentframe inspect.stack extract_stack walk_stack excepthook gc.get_ from_address".split(),
+    *"settrace setprofile __dict__ __setattr__ vars( mock NODE_TEST_CONTEXT JEST_WORKER_ID import_module".split(),
     *"pythonapi LD_PRELOAD BASH_ENV PYTHONSTARTUP DYLD_INSERT".split(),
     *("import _exit", "import exit", "import nose", "from nose", "import modules", "or True", "or 1", "True or"),
     *("import time as", "import datetime as", "assert True", "assert 1", "assert not False"),
 )
 _PHRASES = (
     re.compile(r"time\.\w+ *=[^=]"),
+    re.compile(r"\b(?:exit|abort|quit) *=[^=]"),
     re.compile(r"assert ([\w.]+) (?:==|is) \1\b"),
     re.compile(r"setattr\(\s*(?:date)?time"),
+    re.compile(r"['\"/](?:tests?|__tests__|specs?)['\"/]|['\"/](?:test_\w+|\w+_test|conftest)\.py['\"]"),
 )
 
 _SWALLOWED = (

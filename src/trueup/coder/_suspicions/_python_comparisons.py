@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ._model import Suspicion
 from ._python_module import NodeRules, PythonModule, Scope
@@ -15,6 +15,8 @@ _CANNOT_FAIL = {
     "__instancecheck__": (True, FLAG, "makes everything an instance (`__instancecheck__` always returns True)"),
     "__subclasscheck__": (True, FLAG, "makes everything a subclass (`__subclasscheck__` always returns True)"),
 }
+_EQUALITY = ("__eq__", "__ne__")
+_VALUES = frozenset("int float complex str bytes bool tuple list dict set frozenset Decimal decimal.Decimal".split())
 
 
 def is_true(node: ast.expr | None) -> bool:
@@ -25,7 +27,7 @@ def is_true(node: ast.expr | None) -> bool:
         return isinstance(node.op, ast.Not) and is_false(node.operand)
     if isinstance(node, ast.BoolOp):
         return any(map(is_true, node.values)) if isinstance(node.op, ast.Or) else all(map(is_true, node.values))
-    return isinstance(node, ast.Compare) and _compares_equal_constants(node)
+    return isinstance(node, ast.Compare) and (_compares_equal_constants(node) or _compares_with_itself(node))
 
 
 def is_false(node: ast.expr | None) -> bool:
@@ -45,16 +47,56 @@ def _compares_equal_constants(node: ast.Compare) -> bool:
 def _look_at_method(node: ast.FunctionDef, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
     if node.name in _CANNOT_FAIL:
         wanted, severity, what = _CANNOT_FAIL[node.name]
-        if _always_returns(node, wanted=wanted):
+        returned = _returned(node)
+        if returned and all(is_true(value) if wanted else is_false(value) for value in returned):
             yield module.suspect("always_true", severity, what, node, scope)
+        elif node.name in _EQUALITY and returned:
+            yield from _look_at_sides(node.name, node.args, node.body, returned, node, scope, module)
 
 
-def _always_returns(node: ast.FunctionDef, *, wanted: bool) -> bool:
+def _look_at_sides(
+    name: str,
+    parameters: ast.arguments,
+    body: Sequence[ast.AST],
+    returned: Sequence[ast.expr],
+    node: ast.AST,
+    scope: Scope,
+    module: PythonModule,
+) -> Iterator[Suspicion]:
+    """An equality that leaves one of the two out of account holds for what a test expects, whatever that is."""
+    positional = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
+    if module.is_test or len(positional) != 2 or parameters.vararg:
+        return
+    unequal = is_false if name == "__eq__" else is_true
+    if all(unequal(value) or _is_not_implemented(value) for value in returned):
+        return
+    looked_at = {each.id for part in body for each in ast.walk(part) if isinstance(each, ast.Name)}
+    left_out = [each for each in positional if each not in looked_at and "super" not in looked_at]
+    # Objects that are all alike are equal to each other, and to nothing else.
+    if left_out and not _asks_for_own_class(body, scope, module):
+        what = f"compares without looking at both sides (`{name}` leaves out `{left_out[0]}`), whatever a test expects"
+        yield module.suspect("always_true", FLAG, what, node, scope)
+
+
+def _is_not_implemented(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "NotImplemented"
+
+
+def _asks_for_own_class(body: Sequence[ast.AST], scope: Scope, module: PythonModule) -> bool:
+    """`isinstance(other, Own)`, `type(other) is Own`, `other is OWN`, in a class that is no number or text."""
+    if scope.owner is None or any(module.dotted(base) in _VALUES for base in scope.owner.bases):
+        return False
+    own = scope.owner.name
+    named = [each for part in body for each in ast.walk(part) if isinstance(each, ast.Name | ast.Attribute)]
+    return any(module.dotted(each).rpartition(".")[2] in (own, "__class__") for each in named)
+
+
+def _returned(node: ast.FunctionDef) -> list[ast.expr]:
+    """Everything that a method can return; nothing where it can raise, too."""
     inner = [each for statement in node.body for each in ast.walk(statement)]
     if any(isinstance(each, ast.Raise | ast.Yield | ast.YieldFrom) for each in inner):
-        return False
-    returned = [each.value for each in inner if isinstance(each, ast.Return)]
-    return bool(returned) and all(is_true(value) if wanted else is_false(value) for value in returned)
+        return []
+    return [each.value or ast.Constant(None) for each in inner if isinstance(each, ast.Return)]
 
 
 def _look_at_assignment(node: ast.Assign, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
@@ -78,6 +120,8 @@ def _look_at_lambda(
         wanted, severity, what = _CANNOT_FAIL[name]
         if is_true(value.body) if wanted else is_false(value.body):
             yield module.suspect("always_true", severity, what, node, scope)
+        elif name in _EQUALITY:
+            yield from _look_at_sides(name, value.args, [value.body], [value.body], node, scope, module)
 
 
 def _look_at_condition(node: ast.AST, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:

@@ -39,6 +39,8 @@ class PythonModule:
         self.tree = tree
         self.nodes = list(_walk(tree))
         self.names = dict(_imported(self.nodes))
+        for name, meant in _renamed(self):
+            self.names.setdefault(name, meant)
 
     @property
     def is_test(self) -> bool:
@@ -124,6 +126,31 @@ def _imported(nodes: list[tuple[ast.AST, Scope]]) -> Iterator[tuple[str, str]]:
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for each in node.names:
                 yield each.asname or each.name, f"{node.module}.{each.name}"
+
+
+# What is worth following under another name: to set an attribute of these changes what everybody sees.
+_FOLLOWED = frozenset("unittest pytest _pytest unittest2 nose nose2 pluggy time datetime builtins sys os".split())
+_LOOKUPS = frozenset("sys.modules.get importlib.import_module __import__ import_module".split())
+
+
+def _renamed(module: PythonModule) -> Iterator[tuple[str, str]]:
+    """`case = unittest.TestCase`, `runner = sys.modules.get("unittest")`."""
+    for node, _scope in module.nodes:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            meant = _looked_up(node.value, module) or module.dotted(node.value)
+            root, _, rest = meant.partition(".")
+            is_class = rest[:1].isupper() or not rest or root in ("unittest", "pytest", "_pytest")
+            if root in _FOLLOWED and is_class and meant != node.targets[0].id:
+                yield node.targets[0].id, meant
+
+
+def _looked_up(node: ast.expr, module: PythonModule) -> str:
+    """The module behind `sys.modules["x"]`, `sys.modules.get("x")` or `import_module("x")`."""
+    if isinstance(node, ast.Subscript) and module.dotted(node.value) == "sys.modules":
+        return next(texts_in(node.slice), "")
+    if isinstance(node, ast.Call) and module.dotted(node.func) in _LOOKUPS and node.args:
+        return next(texts_in(node.args[0]), "")
+    return ""
 
 
 # Each takes the node types that it is registered for.

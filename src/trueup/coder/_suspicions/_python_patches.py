@@ -1,4 +1,4 @@
-"""Reaching under the tests: the runner, the clock, the import system, built-in names; and asking who is watching."""
+"""Reaching under the tests: the runner, the clock, the import system, built-in names."""
 
 from __future__ import annotations
 
@@ -21,15 +21,9 @@ _CLOCKS = re.compile(
     r"(?:time\.(?:time|time_ns|perf_counter|perf_counter_ns|monotonic|monotonic_ns|process_time|sleep)|datetime\.(?:datetime|date)(?:\.\w+)?)"
 )
 _VITAL = frozenset("AssertionError __import__ __build_class__ isinstance issubclass compile exec eval".split())
+_EXITS = frozenset("sys.exit os._exit os.abort builtins.exit builtins.quit builtins.SystemExit".split())
+_PATCHERS = re.compile(r"(?:unittest\.)?mock\.patch(?:\.object)?")
 _FINDERS = frozenset(("sys.meta_path", "sys.path_hooks"))
-_FRAMES = frozenset(
-    "sys._getframe sys._current_frames inspect.stack inspect.currentframe inspect.getouterframes "
-    "traceback.extract_stack traceback.walk_stack".split()
-)
-_TEST_WORDS = re.compile(r"\b(?:_?pytest|unittest|assert\w*|TestCase|test_\w*|tests?)\b|_test\b")
-_WATCHED = re.compile(r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER)")
-_MODULE_NAME = re.compile(r"(?:_?pytest|unittest|nose2?)(?:\.[\w.]+)?")
-_ARGUMENTS = ("sys.argv", "sys.orig_argv")
 
 
 def _look_at_assignment(
@@ -41,7 +35,14 @@ def _look_at_assignment(
         if isinstance(target, ast.Attribute):
             yield from _look_at_place(module.dotted(target), node, scope, module)
         elif isinstance(target, ast.Subscript):
-            yield from _look_at_entry(module.dotted(target.value), target.slice, node, scope, module)
+            yield from _look_at_entry(_mapping(target.value, module), target.slice, node, scope, module)
+
+
+def _mapping(node: ast.expr, module: PythonModule) -> str:
+    """What is indexed, `vars(x)` as `x.__dict__`."""
+    if isinstance(node, ast.Call) and module.dotted(node.func) == "vars" and node.args:
+        return f"{module.dotted(node.args[0])}.__dict__"
+    return module.dotted(node)
 
 
 def _look_at_call(node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
@@ -55,13 +56,38 @@ def _look_at_call(node: ast.Call, scope: Scope, module: PythonModule) -> Iterato
         yield from _look_at_place(owner, node, scope, module)
     elif owner == "sys.modules" and method in ("update", "setdefault", "pop", "__setitem__") and node.args:
         yield from _look_at_entry(owner, node.args[0], node, scope, module)
-    elif called in _FRAMES:
-        yield from _look_at_frames(called, node, scope, module)
+    elif method == "__setattr__" and len(node.args) == 3:
+        yield from _look_at_place(
+            f"{module.dotted(node.args[0])}.{next(texts_in(node.args[1]), '*')}", node, scope, module
+        )
+    elif method in ("update", "__setitem__", "setdefault") and owner.endswith(".__dict__"):
+        for name in _names_given(node):
+            yield from _look_at_place(f"{owner.removesuffix('.__dict__')}.{name}", node, scope, module)
+    elif _PATCHERS.fullmatch(called) and node.args:
+        yield from _look_at_place(_patched(called, node, module), node, scope, module)
     elif called in ("gc.get_referrers", "gc.get_objects", "ctypes.pythonapi"):
         yield module.suspect("import_trick", INFO, f"looks through the interpreter's memory (`{called}`)", node, scope)
     elif method == "from_address" and any(_is_call_of_id(each) for each in node.args):
         what = "writes over the interpreter's own objects (`from_address(id(…))`)"
         yield module.suspect("import_trick", FLAG, what, node, scope)
+
+
+def _names_given(node: ast.Call) -> list[str]:
+    """The keys in `update({"a": …})`, `update(a=…)`, `__setitem__("a", …)`."""
+    keys = [key for each in node.args if isinstance(each, ast.Dict) for key in each.keys if key is not None]
+    plain = [each for each in node.args[:1] if isinstance(each, ast.Constant)]
+    return [text for each in (*keys, *plain) for text in texts_in(each)] + [
+        each.arg for each in node.keywords if each.arg
+    ]
+
+
+def _patched(called: str, node: ast.Call, module: PythonModule) -> str:
+    """What `mock.patch("a.b")` or `mock.patch.object(a, "b")` puts something in place of."""
+    first = node.args[0]
+    if called.endswith(".object"):
+        name = next(texts_in(node.args[1]), "*") if len(node.args) > 1 else "*"
+        return f"{module.dotted(first)}.{name}"
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
 
 
 def _is_call_of_id(node: ast.AST) -> bool:
@@ -75,13 +101,14 @@ def _look_at_place(place: str, node: ast.AST, scope: Scope, module: PythonModule
     """An attribute of a module that is not one's own, set."""
     root, _, rest = place.partition(".")
     name = place.rpartition(".")[2]
-    if root in RUNNERS and root in _roots(module) and rest:
+    known = root in _roots(module) or isinstance(node, ast.Call)
+    if root in RUNNERS and known and rest:
         if name not in _HONEST_SETTINGS and not place.startswith("unittest.mock"):
             severity = FLAG if module.reading.role is not Role.SOURCE else GATE
             yield module.suspect(
                 "runner_patched", severity, f"replaces a part of the test runner (`{place}`)", node, scope
             )
-    elif _CLOCKS.fullmatch(place) and root in _roots(module):
+    elif _CLOCKS.fullmatch(place) and known:
         severity = INFO if module.is_test else FLAG
         yield module.suspect("clock_trick", severity, f"replaces the clock (`{place}`)", node, scope)
     elif place in _FINDERS:
@@ -90,6 +117,11 @@ def _look_at_place(place: str, node: ast.AST, scope: Scope, module: PythonModule
         yield module.suspect("import_trick", severity, what, node, scope)
     elif place in ("sys.modules", "sys.settrace", "sys.setprofile"):
         yield module.suspect("import_trick", FLAG, f"replaces `{place}`", node, scope)
+    elif place in _EXITS:
+        severity = INFO if module.is_test else FLAG
+        yield module.suspect(
+            "exit_call", severity, f"decides for everybody how a program ends (`{place}`)", node, scope
+        )
     elif root == "builtins" and rest:
         yield from _look_at_builtin(name, node, scope, module)
     elif place in ("sys.excepthook", "threading.excepthook", "sys.unraisablehook"):
@@ -118,6 +150,9 @@ def _look_at_entry(owner: str, key: ast.expr, node: ast.AST, scope: Scope, modul
     elif owner in ("builtins.__dict__", "__builtins__", "__builtins__.__dict__"):
         for name in names:
             yield from _look_at_builtin(name, node, scope, module)
+    elif owner.endswith(".__dict__"):
+        for name in names or ["*"]:
+            yield from _look_at_place(f"{owner.removesuffix('.__dict__')}.{name}", node, scope, module)
 
 
 _WEIGHTS: list[Severity] = [INFO, FLAG, GATE]
@@ -130,20 +165,6 @@ def _severity_of_module(name: str, module: PythonModule) -> Severity:
     if root in RUNNERS:
         return GATE
     return FLAG if root in sys.stdlib_module_names else INFO
-
-
-def _look_at_frames(called: str, node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
-    """Whoever asks for its caller and speaks of tests answers for them."""
-    around = scope.function or scope.statement
-    if module.reading.role is Role.SOURCE and around is not None and _speaks_of_tests(around):
-        what = f"looks at who calls it (`{called}`) and speaks of tests: it can answer them alone"
-        yield module.suspect("test_detection", FLAG, what, node, scope)
-
-
-def _speaks_of_tests(node: ast.AST) -> bool:
-    documented = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    own = ast.get_docstring(node, clean=False) if documented else None  # type: ignore[arg-type]
-    return any(_TEST_WORDS.search(text) for text in texts_in(node) if text != own)
 
 
 def _look_at_import(node: ast.Import | ast.ImportFrom, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
@@ -170,44 +191,8 @@ def _has_tests(module: PythonModule) -> bool:
     )
 
 
-def _look_at_comparison(node: ast.Compare, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
-    """`"pytest" in sys.modules`, `"unittest" in sys.argv[0]`."""
-    if module.reading.role is not Role.SOURCE:
-        return
-    sides = [node.left, *node.comparators]
-    asked = {module.dotted(each) for side in sides for each in ast.walk(side)}
-    words = [text for side in sides for text in texts_in(side)]
-    runner = any(_MODULE_NAME.fullmatch(word) for word in words)
-    if "sys.modules" in asked and runner:
-        what = "asks whether a test runner is loaded: it can behave otherwise when nobody tests it"
-        yield module.suspect("test_detection", FLAG, what, node, scope)
-    elif not asked.isdisjoint(_ARGUMENTS) and (runner or "py.test" in words):
-        what = "asks whether it was started by a test runner: it can behave otherwise when nobody tests it"
-        yield module.suspect("test_detection", FLAG, what, node, scope)
-
-
-def _look_at_iteration(
-    node: ast.GeneratorExp | ast.ListComp | ast.SetComp, scope: Scope, module: PythonModule
-) -> Iterator[Suspicion]:
-    """`any("unittest" in each for each in sys.argv)`."""
-    over = {module.dotted(part) for each in node.generators for part in ast.walk(each.iter)}
-    runner = any(_MODULE_NAME.fullmatch(text) for text in texts_in(node))
-    if module.reading.role is Role.SOURCE and runner and not over.isdisjoint({*_ARGUMENTS, "sys.modules"}):
-        what = "asks whether it was started by a test runner: it can behave otherwise when nobody tests it"
-        yield module.suspect("test_detection", FLAG, what, node, scope)
-
-
-def _look_at_text(node: ast.Constant, scope: Scope, module: PythonModule) -> Iterator[Suspicion]:
-    if module.reading.role is Role.SOURCE and isinstance(node.value, str) and _WATCHED.fullmatch(node.value):
-        what = f"asks whether a test is running (`{node.value}`): it can behave otherwise when none is"
-        yield module.suspect("test_detection", FLAG, what, node, scope)
-
-
 RULES: NodeRules = (
     ((ast.Assign, ast.AugAssign, ast.Delete), _look_at_assignment),
     ((ast.Call,), _look_at_call),
     ((ast.Import, ast.ImportFrom), _look_at_import),
-    ((ast.Compare,), _look_at_comparison),
-    ((ast.GeneratorExp, ast.ListComp, ast.SetComp), _look_at_iteration),
-    ((ast.Constant,), _look_at_text),
 )

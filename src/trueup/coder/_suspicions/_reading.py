@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
+from bisect import bisect_left
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from ._languages import Language, language_of
-from ._model import LINK, SUBMODULE, ChangedFile
+from ._model import EXECUTABLE, LINK, SUBMODULE, ChangedFile
+from ._surroundings import NOTHING_KNOWN, Surroundings
 
 MOST_TEXT_BYTES = 1 << 20
 MOST_LINE_CHARS = 20_000
@@ -48,10 +50,20 @@ class Role(StrEnum):
 class Reading:
     """The contents of a path on one side of a change."""
 
-    def __init__(self, path: str, raw: bytes, *, protected: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        raw: bytes,
+        *,
+        protected: bool = False,
+        executable: bool = False,
+        around: Surroundings = NOTHING_KNOWN,
+    ) -> None:
         self.path = path
         self.raw = raw
         self.role = role_of(path, protected=protected)
+        self.is_executable = executable
+        self.around = around
 
     @property
     def name(self) -> str:
@@ -76,9 +88,12 @@ class Reading:
     @cached_property
     def is_script(self) -> bool:
         """Whether it is started, not imported: then it may well end the process."""
+        if self.name in _SCRIPT_NAMES:
+            return True
         folders = self.path.split("/")[:-1]
-        by_place = not _SCRIPT_FOLDERS.isdisjoint(folders) or self.name in _SCRIPT_NAMES
-        return by_place or self.raw.startswith(b"#!")
+        looks_so = not _SCRIPT_FOLDERS.isdisjoint(folders) or self.raw.startswith(b"#!")
+        # A first line is soon written; what tests import is no script for all that.
+        return (looks_so or self.around.starts(self.path)) and not self.around.is_loaded_by_tests(self.path)
 
     @cached_property
     def is_binary(self) -> bool:
@@ -131,6 +146,14 @@ class Reading:
             return self.text
         return "\n".join(line if len(line) <= MOST_LINE_CHARS else "" for line in self.lines)
 
+    def line_at(self, place: int) -> int:
+        """The number of the line that a place in the text is on, in any of its views."""
+        return bisect_left(self._ends, place) + 1
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [hit.start() for hit in re.finditer("\n", self.plain)]
+
     def line_text(self, line: int | None) -> str:
         """A line by its number, without its margins."""
         return self.lines[line - 1].strip() if line is not None and 0 < line <= len(self.lines) else ""
@@ -144,15 +167,16 @@ class Sides(NamedTuple):
     new: Reading | None
 
     @classmethod
-    def of(cls, file: ChangedFile) -> Sides:
+    def of(cls, file: ChangedFile, around: Surroundings = NOTHING_KNOWN) -> Sides:
         """Read a changed file."""
-        return cls(file.path, _read(file, file.old, file.old_mode), _read(file, file.new, file.new_mode))
+        old, new = _read(file, file.old, file.old_mode, around), _read(file, file.new, file.new_mode, around)
+        return cls(file.path, old, new)
 
 
-def _read(file: ChangedFile, raw: bytes | None, mode: str | None) -> Reading | None:
+def _read(file: ChangedFile, raw: bytes | None, mode: str | None, around: Surroundings) -> Reading | None:
     if raw is None or mode in (LINK, SUBMODULE):
         return None
-    return Reading(file.path, raw, protected=file.protected)
+    return Reading(file.path, raw, protected=file.protected, executable=mode == EXECUTABLE, around=around)
 
 
 @lru_cache(maxsize=4096)

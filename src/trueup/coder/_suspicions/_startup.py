@@ -98,11 +98,16 @@ _CARGO = (
 _ATTRIBUTES = (
     rule(
         "git_filter",
-        "has git pass a file through a program of somebody's choice",
-        r"^[^\n#]*\s(?:filter|diff|merge)=(?!lfs\b|text\b|union\b|binary\b|ours\b|python\b|golang\b|rust\b|java\b|cpp\b|csharp\b|html\b|css\b|markdown\b|php\b|ruby\b|bash\b|astextplain\b)[\w.-]+",
-        "filter=",
+        "has git pass a file through a program of somebody's choice, or store it otherwise than it is written",
+        r"^[^\n#]*\s(?:filter|diff|merge)=(?!lfs\b|text\b|union\b|binary\b|ours\b|python\b|golang\b|rust\b|java\b|cpp\b|csharp\b|html\b|css\b|markdown\b|php\b|ruby\b|bash\b|astextplain\b)[\w.-]+"
+        r"|^[^\n#]*\s-?!?(?:ident|working-tree-encoding|encoding|export-subst|filter)(?:=(?!lfs\b)|\s|$)|^\[attr\]",
+        "filter",
         "diff=",
         "merge=",
+        "ident",
+        "encoding",
+        "export-subst",
+        "[attr]",
         source=FLAG,
         test=FLAG,
         view="plain",

@@ -19,15 +19,22 @@ from ._python import look_at_python
 from ._reading import Reading, Sides
 from ._report import findings_of
 from ._secrets import look_for_secrets
+from ._shell import look_at_shell
+from ._standards_read import look_at_standards_read
 from ._startup import look_at_startup
+from ._suppressions import look_at_suppressions
+from ._surroundings import Surroundings
 from ._tree import look_at_tree, look_for_shadows
 
 _READERS: tuple[Callable[[Reading], Iterable[Suspicion]], ...] = (
     look_at_python,
     look_at_javascript,
     look_at_other_languages,
+    look_at_shell,
     look_at_builds,
     look_at_startup,
+    look_at_standards_read,
+    look_at_suppressions,
     look_at_characters,
 )
 
@@ -45,17 +52,18 @@ def suspicions(files: Sequence[ChangedFile], context: Context | None = None) -> 
     """What looks wrong about a change, at most once per kind and file; pure, quick, and no verdict."""
     context = context or Context()
     base_paths = frozenset(context.base_paths)
+    around = Surroundings(context, files)
     new_paths = frozenset(file.path for file in files if file.new is not None)
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         # Code under suspicion may be badly written; that is not this program's to warn about.
         warnings.simplefilter("ignore")
-        gone = Counter(trace for file in files if file.new is None for trace in _taken_away(Sides.of(file)))
-        copied = look_for_copied_answers(files, context.standards)
+        gone = Counter(trace for file in files if file.new is None for trace in _taken_away(Sides.of(file, around)))
+        copied = look_for_copied_answers(files, context.standards, context.intent)
         parse_all = len(files) <= MOST_FILES_PARSED
         findings = []
         for file in files:
             found = [*look_at_tree(file), *look_for_shadows(file, new_paths, base_paths, context.commands)]
-            found += _not_merely_moved(_brought_in(Sides.of(file), parse_all=parse_all), gone)
+            found += _not_merely_moved(_brought_in(Sides.of(file, around), parse_all=parse_all), gone)
             found += [copied[file.path]] if file.path in copied else []
             findings += findings_of(file.path, found)
     return findings + [_ignored(path) for path in context.ignored_read]
