@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import click
 import msgspec
 
 from trueup.core.errors import InputError
-from trueup.harness import HARNESSES, HarnessRequest, Mode, Probe
+from trueup.harness import HARNESSES, HarnessRequest, Mode, Probe, harness_names
 
 from ._code_group import PositiveNumber
 from ._harness_run import exit_code_of, harness_of_user, oneharness_exit_code_of, run_here
@@ -45,7 +46,8 @@ def list_command(as_json: bool) -> None:
     """
 
     async def look() -> list[Probe]:
-        return await asyncio.gather(*(_probe(name) for name in HARNESSES))
+        names = harness_names(os.environ, Path.cwd())
+        return await asyncio.gather(*(_probe(name) for name in names))
 
     found = run_async(look())
     show(msgspec.to_builtins(found), "\n".join(probe_text(each) for each in found), as_json=as_json)

@@ -23,7 +23,7 @@ PROJECT_FILE = "trueup.yaml"
 PERSONAL = frozenset({"generate", "model", "engine"})
 
 # Parts of trueup.yaml that other rooms read.
-OTHER_PARTS = ("contract",)
+OTHER_PARTS = ("contract", "agents")
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ from ._protocol import (
     Say,
     Status,
 )
-from ._registry import HARNESSES, find_harness, parse_engine
+from ._registry import HARNESSES, find_harness, harness_names, parse_engine
 from ._vendors import Vendor
 
 __all__ = [
@@ -70,5 +70,6 @@ __all__ = [
     "Vendor",
     "Work",
     "find_harness",
+    "harness_names",
     "parse_engine",
 ]

@@ -81,7 +81,7 @@ class ExecConversation:
     def feed(self, line: str) -> Sequence[Event | Ask | Say]:
         try:
             told = _LINE.decode(line.encode(errors="replace"))
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return []
         match told:
             case _ThreadStarted(thread_id=thread_id):

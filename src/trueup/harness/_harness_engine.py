@@ -18,7 +18,9 @@ from ._vendors import Vendor
 class HarnessEngine:
     """An `Engine` that gives its task to a harness. What the harness reports is how it went, and not whether it is done."""
 
-    def __init__(self, harness: Harness, vendor: Vendor, files: Mapping[str, str], gate: Gate | None = None) -> None:
+    def __init__(
+        self, harness: Harness, vendor: Vendor | None, files: Mapping[str, str], gate: Gate | None = None
+    ) -> None:
         self._harness = harness
         self._gate = gate
         self.vendor = vendor

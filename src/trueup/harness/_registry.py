@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from pathlib import Path
 
 from trueup.core.errors import InputError, Kind
 
+from ._catalogue import described_agents, refuse_untrusted
 from ._claude import ClaudeCode, find_claude
 from ._codex import Codex
 from ._command import PREFIX, parse_command
+from ._described import DescribedDialect
 from ._driver import Dialect, DrivenHarness
 from ._engine import Engine, EngineError, Surroundings
 from ._harness_engine import HarnessEngine
@@ -18,15 +21,24 @@ from ._protocol import Harness
 from ._vendors import ANTHROPIC, OPENAI
 
 AUTO = "auto"
+NATIVE = "native"
 
 # Best first: what `auto` tries in turn.
 HARNESSES = ("claude-code", "codex")
+_RESERVED = (*HARNESSES, AUTO, NATIVE)
 _VENDORS = {"claude-code": ANTHROPIC, "codex": OPENAI}
 
 
-def find_harness(name: str, environ: Mapping[str, str], *, user_config: bool = False) -> Harness:
+def harness_names(environ: Mapping[str, str], folder: Path) -> list[str]:
+    """Every harness that can be named in a folder: those that trueup knows, and those that are described."""
+    return [*HARNESSES, *described_agents(environ, folder, _RESERVED)]
+
+
+def find_harness(
+    name: str, environ: Mapping[str, str], folder: Path | None = None, *, user_config: bool = False
+) -> Harness:
     """The harness of a name, whether or not it is installed."""
-    return DrivenHarness(_dialect(name, _program(name, environ), user_config=user_config), environ)
+    return DrivenHarness(_dialect(name, environ, folder or Path.cwd(), user_config=user_config), environ)
 
 
 async def parse_engine(spec: str, around: Surroundings) -> Engine:
@@ -35,16 +47,13 @@ async def parse_engine(spec: str, around: Surroundings) -> Engine:
         return parse_command(spec, around)
     if spec == AUTO:
         return await _first_that_works(around)
-    if spec in HARNESSES:
-        return _engine(spec, around.environ)
-    known = ", ".join((*HARNESSES, "native", AUTO))
-    raise InputError(f"unknown engine {spec!r}: name one of {known}, or any program as `command:PROGRAM ARGUMENTS`")
+    return _engine(spec, around)
 
 
 async def _first_that_works(around: Surroundings) -> Engine:
     tried = []
     for name in HARNESSES:
-        engine = _engine(name, around.environ)
+        engine = _engine(name, around)
         try:
             await engine.version()
         except EngineError as error:
@@ -54,11 +63,13 @@ async def _first_that_works(around: Surroundings) -> Engine:
     raise EngineError("no engine can be used:\n" + "\n".join(f"- {each}" for each in tried), kind=Kind.SPAWN)
 
 
-def _engine(name: str, environ: Mapping[str, str]) -> HarnessEngine:
-    program = _program(name, environ)
+def _engine(name: str, around: Surroundings) -> HarnessEngine:
+    dialect = _dialect(name, around.environ, around.folder, user_config=False)
+    vendor = dialect.vendor if isinstance(dialect, DescribedDialect) else _VENDORS[name]
+    program = dialect.program if isinstance(dialect, DescribedDialect) else _program(name, around.environ)
     # Behind a link there may be a folder that nobody else needs to see.
     files = {path: path for path in (program, os.path.realpath(program))} if program else {}
-    return HarnessEngine(find_harness(name, environ), _VENDORS[name], files)
+    return HarnessEngine(DrivenHarness(dialect, around.environ), vendor, files)
 
 
 def _program(name: str, environ: Mapping[str, str]) -> str | None:
@@ -67,9 +78,17 @@ def _program(name: str, environ: Mapping[str, str]) -> str | None:
     return shutil.which(name, path=environ.get("PATH", os.defpath))
 
 
-def _dialect(name: str, program: str | None, *, user_config: bool) -> Dialect:
+def _dialect(name: str, environ: Mapping[str, str], folder: Path, *, user_config: bool) -> Dialect:
     if name == "claude-code":
-        return ClaudeCode(program or "claude", user_config=user_config)
+        return ClaudeCode(_program(name, environ) or "claude", user_config=user_config)
     if name == "codex":
-        return Codex(program or "codex", user_config=user_config)
-    raise InputError(f"unknown harness {name!r}: there are {', '.join(HARNESSES)}")
+        return Codex(_program(name, environ) or "codex", user_config=user_config)
+    described = described_agents(environ, folder, _RESERVED)
+    if name in described:
+        return DescribedDialect(name, described[name], environ)
+    refuse_untrusted(name, environ, folder)
+    known = ", ".join((*HARNESSES, *described, NATIVE, AUTO))
+    raise InputError(
+        f"unknown engine {name!r}: name one of {known}, or any program as `command:PROGRAM ARGUMENTS`; "
+        "other agents can be described under `agents` in your settings"
+    )
