@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.measure import medians, milliseconds, report
+from bench.measure import LoopLag, medians, milliseconds, report
 from trueup.core.process import Command, Process, run
 from trueup.harness import HarnessRequest, Status, find_harness
 from trueup.testing import EventLog, ScriptedAgent
@@ -60,30 +59,21 @@ async def harness_overhead() -> bool:
 
 async def harness_crowd() -> bool:
     """How late a 1 ms timer fires while many agents work at once."""
-    lags: list[float] = []
-
-    async def watch() -> None:
-        while True:
-            started = time.perf_counter()
-            await asyncio.sleep(0.001)
-            lags.append(time.perf_counter() - started - 0.001)
-
     with tempfile.TemporaryDirectory(prefix="trueup-bench-") as name:
         folder = Path(name)
         ScriptedAgent(speak="codex").install(folder / "codex")
         harness = find_harness("codex", {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
         request = HarnessRequest(prompt="Work.\nSCRIPT: sleep 2\nSCRIPT: say done")
-        watcher = asyncio.create_task(watch())
         started = time.perf_counter()
-        results = await asyncio.gather(*(harness.run(request, Here(folder), EventLog()) for _ in range(AT_ONCE)))
+        async with LoopLag() as lag:
+            runs = (harness.run(request, Here(folder), EventLog()) for _ in range(AT_ONCE))
+            results = await asyncio.gather(*runs)
         took = time.perf_counter() - started
-        watcher.cancel()
     failed = [result.error for result in results if result.status is not Status.OK]
     if failed:
         raise RuntimeError(f"{len(failed)} agents did not do it: {failed[0]}")
-    p99 = statistics.quantiles(lags, n=100)[-1]
-    told = f"{milliseconds(p99)} (worst {milliseconds(max(lags))}, all done in {took:.1f} s)"
-    return report(f"loop lag, {AT_ONCE} agents, p99", told, "50 ms", p99 < 0.050)
+    told = f"{milliseconds(lag.p99)} (worst {milliseconds(lag.worst)}, all done in {took:.1f} s)"
+    return report(f"loop lag, {AT_ONCE} agents, p99", told, "50 ms", lag.p99 < 0.050)
 
 
 BENCHES = (harness_overhead, harness_crowd)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import statistics
 import time
 from collections.abc import Awaitable, Callable
+from typing import Self
 
 Work = Callable[[], Awaitable[object]]
 
@@ -25,6 +27,34 @@ async def timed(work: Work) -> float:
     started = time.perf_counter()
     await work()
     return time.perf_counter() - started
+
+
+class LoopLag:
+    """How late a 1 ms timer fires: `async with LoopLag() as lag`, then `lag.p99` and `lag.worst`, in seconds."""
+
+    def __init__(self) -> None:
+        self._lags: list[float] = []
+
+    @property
+    def p99(self) -> float:
+        return statistics.quantiles(self._lags, n=100)[-1]
+
+    @property
+    def worst(self) -> float:
+        return max(self._lags)
+
+    async def __aenter__(self) -> Self:
+        self._watcher = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._watcher.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            started = time.perf_counter()
+            await asyncio.sleep(0.001)
+            self._lags.append(time.perf_counter() - started - 0.001)
 
 
 async def medians(rounds: int, reference: Work, ours: Work) -> tuple[float, float]:

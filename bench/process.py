@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-from bench.measure import medians, milliseconds, report
+from bench.measure import LoopLag, medians, milliseconds, report
 from trueup.core.process import Command, run
 
 PLAIN = ("sh", "-c", "true")
@@ -47,19 +45,10 @@ async def memory_of_a_gigabyte() -> bool:
 
 async def loop_lag() -> bool:
     """How late a 1 ms timer fires while 200 children start, print and end."""
-    lags: list[float] = []
-
-    async def watch() -> None:
-        while True:
-            started = time.perf_counter()
-            await asyncio.sleep(0.001)
-            lags.append(time.perf_counter() - started - 0.001)
-
-    watcher = asyncio.create_task(watch())
-    await asyncio.gather(*(run(Command(shell="for i in $(seq 20); do echo $i; sleep 0.1; done")) for _ in range(200)))
-    watcher.cancel()
-    p99 = statistics.quantiles(lags, n=100)[-1]
-    return report("loop lag, 200 children, p99", milliseconds(p99), "50 ms", p99 < 0.050)
+    talker = Command(shell="for i in $(seq 20); do echo $i; sleep 0.1; done")
+    async with LoopLag() as lag:
+        await asyncio.gather(*(run(talker) for _ in range(200)))
+    return report("loop lag, 200 children, p99", milliseconds(lag.p99), "50 ms", lag.p99 < 0.050)
 
 
 async def help_start() -> bool:

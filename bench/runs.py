@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import statistics
 import tempfile
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bench.measure import medians, milliseconds, report
+from bench.measure import LoopLag, medians, milliseconds, report
 from trueup.runs import RunStore, Started, Turn, encode_json
 
 BATCHES = 20
@@ -94,21 +92,10 @@ async def recording_single_turns() -> bool:
 
 async def recording_lag() -> bool:
     """How late a 1 ms timer fires while batches are recorded."""
-    lags: list[float] = []
-
-    async def watch() -> None:
-        while True:
-            started = time.perf_counter()
-            await asyncio.sleep(0.001)
-            lags.append(time.perf_counter() - started - 0.001)
-
-    async with places() as (store, run_id, _plain):
-        watcher = asyncio.create_task(watch())
+    async with places() as (store, run_id, _plain), LoopLag() as lag:
         for _ in range(2 * BATCHES):
             await store.append(run_id, [TURN] * TURNS)
-        watcher.cancel()
-    p99 = statistics.quantiles(lags, n=100)[-1]
-    return report("loop lag while recording, p99", milliseconds(p99), "50 ms", p99 < 0.050)
+    return report("loop lag while recording, p99", milliseconds(lag.p99), "50 ms", lag.p99 < 0.050)
 
 
 BENCHES = (recording_batches, recording_single_turns, recording_lag)

@@ -222,7 +222,7 @@ async def test_ci_gets_a_summary_and_annotations(trueup, user, tmp_path):
     assert written.startswith("before\n## trueup: verified\n")
     assert "| adds | goal | green |" in written
     assert "test\\_a,b:c%\\|.py" in written
-    assert "::warning file=tests/test_a%2Cb%3Ac%25|.py,title=trueup protected_path::" in finished.stderr.text
+    assert "::notice file=tests/test_a%2Cb%3Ac%25|.py,title=trueup protected_path::" in finished.stderr.text
 
 
 async def test_a_summary_that_cannot_be_written_does_not_change_the_verdict(trueup, user, tmp_path):

@@ -145,12 +145,12 @@ async def test_no_goal_is_unproven_before_an_engine_is_started(user):
 
 
 async def test_a_flag_is_not_approved_by_yes_and_is_shown_to_whoever_approves(user):
-    finished = await user.trueup(*user.words(f"{MEND}; mkdir tests; echo >tests/test_more.py", "--yes"))
+    finished = await user.trueup(*user.words(f"{MEND}; echo > conftest.py", "--yes"))
     assert finished.exit_code == 1
     assert "a person must look at this first" in finished.stdout.text
     approved = await user.trueup("code", "approve")
     assert approved.exit_code == 0
-    assert approved.stderr.text.startswith("flag: tests/test_more.py")
+    assert approved.stderr.text.startswith("flag: conftest.py")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ async def test_an_engine_from_the_users_settings_works_and_one_from_the_reposito
     user.checkout.write("trueup.yaml", f"engine: '{engine}'\n")
     refused = await user.trueup(*words)
     assert refused.exit_code == 2
-    assert "'engine' runs a command on this machine, so a repository cannot set it" in refused.stderr.text
+    assert "'engine' decides what is run or called in your name, so a repository cannot set it" in refused.stderr.text
 
 
 @pytest.mark.parametrize("empty", ["", "  "])

@@ -586,3 +586,29 @@ async def test_a_file_that_is_too_large_to_be_work_is_refused_by_name(play):
     story = await play.code(f"{MEND}; truncate -s 3G huge.bin", DASH)
     assert (story.state, story.reason) == (State.FAILED, FailureReason.INFRASTRUCTURE)
     assert "huge.bin" in story.message
+
+
+async def test_words_that_are_no_text_are_refused_before_there_is_work_to_lose(play):
+    with pytest.raises(InputError, match="UTF-8"):
+        await play.code(MEND, DASH, intent="caf\udce9")
+    assert await play.sessions.list() == []
+
+
+async def test_a_base_that_moved_leaves_no_workspace_behind(play, tmp_path):
+    story = await play.code(MEND, DASH, person=Absent())
+    await play.project.bash("echo more > other.txt && git add -A && git commit -qm meanwhile")
+    story = await play.sessions.resume(story.id, Once(Approve("--yes"), Absent()), play.watching)
+    assert story.state is State.MERGED
+    assert list((tmp_path / "cache").glob("**/workspaces/top-*")) == []
+
+
+async def test_files_that_were_only_touched_are_no_obstacle(play):
+    await play.project.bash("touch -d '1 hour ago' slug.py")
+    assert (await play.code(MEND, DASH)).state is State.MERGED
+
+
+@pytest.mark.parametrize("named", ["/tmp", "/etc/passwd", "/no/such/agent"])
+async def test_an_engine_that_cannot_be_run_is_found_before_anything_is_run(play, named):
+    with pytest.raises(TrueupError, match=named):
+        await play.code("", DASH, engine=f"command:{named}")
+    assert await play.sessions.list() == []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from session_play import Play
 from trueup.coder import Absent, State
-from trueup.core.process import Command, run
+from trueup.core.process import Command, Process, run
 from trueup.runs import RunStore
 
 PROGRAM = Path(__file__).parents[1] / "session_that_dies.py"
@@ -91,8 +93,6 @@ async def test_a_workspace_whose_process_died_is_taken_over_with_its_files(play)
 
 
 async def test_a_session_whose_workspace_was_cleaned_away_begins_anew(play, tmp_path):
-    import shutil
-
     await die(play, "plan_text", signal.SIGKILL, f'echo \'{{"trueup": "plan", "text": "now"}}\'; {MEND}; sleep 0.5')
     shutil.rmtree(tmp_path / "cache")
     (session,) = await play.sessions.list()
@@ -105,3 +105,32 @@ async def test_no_workspace_is_left_behind_by_a_session_that_has_ended(play, tmp
     (session,) = await play.sessions.list()
     await play.sessions.abandon(session.id, "enough")
     assert list((tmp_path / "cache").glob("**/workspaces/top-*")) == []
+
+
+async def test_what_a_cut_off_iteration_used_is_not_forgotten(play):
+    script = (
+        'echo \'{"trueup": "usage", "cost_usd": 0.5}\'; echo \'{"trueup": "plan", "text": "now"}\'; '
+        + f"{MEND}; sleep 0.2"
+    )
+    await die(play, "plan_text", signal.SIGKILL, script)
+    (session,) = await play.sessions.list()
+    assert (await play.sessions.story(session.id)).used.cost_usd == 0.5
+    story = await play.sessions.resume(session.id, Absent(yes=True), play.watching)
+    assert (story.used.cost_usd, story.turns) == (1.0, 2)
+
+
+async def test_a_session_whose_process_was_stopped_can_be_cancelled(play):
+    plan = {"request": msgspec.to_builtins(play.request("sleep 600", DASH)), "at": "never", "signal": 9}
+    command = Command(argv=(sys.executable, str(PROGRAM), json.dumps(plan)), timeout_secs=120)
+    async with Process(command) as process:
+        while not (found := await play.sessions.list()) or found[0].state is not State.RUNNING:
+            await asyncio.sleep(0.05)
+        os.kill(process.pid, signal.SIGSTOP)
+        assert (await play.sessions.abandon(found[0].id, "enough")).state is State.ABANDONED
+
+
+async def test_a_session_whose_repository_is_gone_can_be_ended(play):
+    story = await play.code(MEND, DASH, person=Absent())
+    assert story.state is State.NEEDS_APPROVAL
+    shutil.rmtree(play.project.root)
+    assert (await play.sessions.abandon(story.id, "it is gone")).state is State.ABANDONED

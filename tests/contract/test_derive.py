@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trueup.contract import derive
-from trueup.contract._derive import MOST_CANDIDATES, MOST_CHARACTERS, contract_prompt, json_objects
+from trueup.contract._derive import contract_prompt
 from trueup.core.errors import GenerationError, Kind
+from trueup.core.json_text import MOST_CANDIDATES, MOST_CHARACTERS, json_objects
 from trueup.core.protocols import Reply
 from trueup.core.usage import Usage
 from trueup.testing import ScriptedReplies

@@ -287,3 +287,30 @@ async def test_a_merge_that_was_cut_off_between_branch_and_files_is_finished(use
     assert user.status() == ""
     assert user.read("new.txt") == "new\n"
     assert (await resume_merge(repo, prepared)).commit == prepared.commit
+
+
+async def test_an_update_of_files_that_fails_half_way_is_undone(user, mirror):
+    here, repo = await mirror(), await Repository.open(user.root)
+    user.commit("a folder", closed__a="a\n", first="1\n")
+    base = user.head
+    files = {
+        "first": ("100644", b"2\n"),
+        "closed/a": ("100644", b"b\n"),
+        "closed/z": ("100644", b"z\n"),
+        "q": ("100644", b"q\n"),
+    }
+    tree = await here.with_files(base, files)
+    prepared = await prepare_merge(repo, here, tree, base, message="m", identity=ADA)
+    # Full: what does not fit is refused by the kernel, for root too.
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=2", "tmpfs", user.root / "closed"], check=False)
+    try:
+        if subprocess.run(["mountpoint", "-q", user.root / "closed"], check=False).returncode:
+            pytest.skip("a file system of its own cannot be mounted here")
+        user.write("closed/a", "a\n")
+        with pytest.raises(InputError, match="taken back|nothing was moved"):
+            await complete_merge(repo, here, prepared)
+        assert user.head == base
+        assert user.read("first") == "1\n"
+        assert not (user.root / "q").exists()
+    finally:
+        subprocess.run(["umount", user.root / "closed"], check=False, capture_output=True)

@@ -340,7 +340,13 @@ def discard_command(session: str, repo: Path, as_json: bool) -> None:
     Example:
       trueup code discard 0v0r
     """
-    _abandon(find_session(session, repo, waits_for_a_person), "discarded", as_json=as_json)
+    waiting = find_session(session, repo, waits_for_a_person)
+    owner = with_sessions(lambda sessions: sessions.owner(waiting.id))
+    if owner is not None:
+        raise InputError(
+            f"session {waiting.id} does not wait: process {owner} works on it; stop it with `trueup code cancel {waiting.id}`"
+        )
+    _abandon(waiting, "discarded", as_json=as_json)
 
 
 @command.command("cancel")

@@ -9,7 +9,7 @@ from ._baseline import Baseline, CheckClass, ClassedCheck, estimate, run_baselin
 from ._canary import Canary, canary_for
 from ._counts import TestCounts, count_tests
 from ._counts_compare import compare_counts
-from ._derive import Derivation, derive, json_objects
+from ._derive import Derivation, derive
 from ._evaluate import CheckCompleted, CheckStarted, evaluate
 from ._files import dump_contract, load_contract, parse_contract
 from ._manifest_keys import merge_protected
@@ -47,7 +47,6 @@ __all__ = [
     "evaluate",
     "files_to_mutate",
     "is_setup_input",
-    "json_objects",
     "load_contract",
     "merge_protected",
     "mutate",

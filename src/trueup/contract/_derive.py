@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
-from itertools import islice
-from typing import Any
-
 import msgspec
 from msgspec import Struct
 
 from trueup.core.errors import GenerationError, Kind, TrueupError
+from trueup.core.json_text import json_objects
 from trueup.core.protocols import Generate, Prompt
 from trueup.core.usage import Usage
 
 from ._model import Contract
 from ._problems import PLACEHOLDER_NAME
-
-# More than any answer with a contract in it; a model that rambles on must not cost quadratic time.
-MOST_CHARACTERS = 1 << 18
-MOST_CANDIDATES = 1000
-
-_OBJECT_START = re.compile(r'\{(?=[ \t\r\n]*["}])')
 
 _TEMPLATE = """\
 Write an outcome contract for a coding task: a few shell commands whose success shows that the task is done. They
@@ -111,16 +100,3 @@ def _read_contract(text: str) -> Contract | list[str]:
         except msgspec.ValidationError as error:
             complaint = complaint or f"the JSON is not a contract: {error}"
     return [complaint or "the answer holds no JSON object; give the object and nothing else"]
-
-
-def json_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every JSON object in a text, outermost first, whatever stands around it."""
-    decoder = json.JSONDecoder()
-    text = text[:MOST_CHARACTERS]
-    # Also inside what was found: a contract may be wrapped in another object.
-    for start in islice(_OBJECT_START.finditer(text), MOST_CANDIDATES):
-        try:
-            value, _ = decoder.raw_decode(text, start.start())
-            yield value
-        except (ValueError, RecursionError):
-            pass

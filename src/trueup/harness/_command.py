@@ -104,7 +104,18 @@ class CommandEngine:
                 f"engine {program!r} cannot be started: no such program on PATH; install it or give its whole path",
                 kind=Kind.SPAWN,
             )
+        self._look_at_the_file()
         return None
+
+    def _look_at_the_file(self) -> None:
+        """A program that was named by a whole path is there, and can be run."""
+        program = self.argv[0]
+        file = Path(next((source for source, seen_at in self.files.items() if seen_at == program), program))
+        if not file.is_absolute():
+            return
+        if not os.access(file, os.X_OK) or not file.is_file():
+            why = "is a folder" if file.is_dir() else "cannot be executed" if file.exists() else "is not there"
+            raise EngineError(f"engine {str(file)!r} cannot be started: it {why}", kind=Kind.SPAWN)
 
     async def work(self, task: Task, launcher: Launcher, recorder: Recorder) -> Work:
         variables = {

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import msgspec
 
-# More than any structured answer; a model that rambles on must not cost quadratic time.
-MOST_CHARACTERS = 1 << 20
-MOST_CANDIDATES = 1000
-
-_OBJECT_START = re.compile(r'\{(?=[ \t\r\n]*["}])')
+from trueup.core.json_text import json_objects
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -29,18 +21,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 def first_fitting(text: str, schema: dict[str, Any]) -> dict[str, Any] | None:
     """The first JSON object in a text that fits a schema, looked for inside fences, prose and other objects too."""
-    return next((found for found in _objects(text) if fits(found, schema)), None)
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    decoder = json.JSONDecoder()
-    text = text[:MOST_CHARACTERS]
-    for start in islice(_OBJECT_START.finditer(text), MOST_CANDIDATES):
-        try:
-            value, _ = decoder.raw_decode(text, start.start())
-            yield value
-        except (ValueError, RecursionError):
-            pass
+    return next((found for found in json_objects(text) if fits(found, schema)), None)
 
 
 def fits(value: Any, schema: dict[str, Any], root: dict[str, Any] | None = None) -> bool:

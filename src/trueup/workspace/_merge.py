@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 
 from msgspec import Struct
 
 from trueup.core.errors import InputError, Kind, TrueupError
 
-from ._git import Git, GitError, as_text, last_words, split_nul
+from ._git import Git, GitError, as_bytes, as_text, join_nul, last_words, split_nul
 from ._mirror import Mirror
 from ._repository import Identity, Repository
 from ._trees import read_changes
@@ -112,6 +113,7 @@ async def resume_merge(repo: Repository, prepared: PreparedMerge) -> Merged | No
         return None
     here = await _is_here(repo, prepared.branch)
     if here and tip == prepared.commit and prepared.old not in {None, prepared.commit}:
+        await _refresh(repo)
         again = await _as_user(repo).attempt("read-tree", "-m", "-u", str(prepared.old), prepared.commit)
         if again.exit_code != 0:
             raise InputError(f"your files could not be brought up to the change: {last_words(again)}")
@@ -203,6 +205,7 @@ async def _advance_checkout(repo: Repository, prepared: PreparedMerge) -> None:
         )
     if overlapping := await _dirty_among_changes(repo, old, prepared.commit):
         raise DirtyFilesError(overlapping)
+    await _refresh(repo)
     git = _as_user(repo)
     update = ("read-tree", "-m", "-u", old, prepared.commit)
     trial = await git.attempt("read-tree", "-n", *update[1:])
@@ -212,7 +215,25 @@ async def _advance_checkout(repo: Repository, prepared: PreparedMerge) -> None:
     updated = await git.attempt(*update)
     if updated.exit_code != 0:
         await _move_ref(repo, prepared.branch, prepared.commit, old)
+        await _put_back(repo, old, prepared.commit)
         raise InputError(f"your files could not be brought up to the change; it was taken back: {last_words(updated)}")
+
+
+async def _refresh(repo: Repository) -> None:
+    """Let git look at files that were touched and not changed; else it takes them for the user's own changes."""
+    await _as_user(repo).attempt("update-index", "-q", "--refresh")
+
+
+async def _put_back(repo: Repository, old: str, new: str) -> None:
+    """Undo what an update wrote before it failed: none of these files was changed by the user, or there at all."""
+    changes = await read_changes(repo.git, old, new)
+    for change in changes:
+        if change.status == "added":
+            with suppress(OSError):
+                await asyncio.to_thread((repo.root / change.path).unlink)
+    there = [as_bytes(change.path) for change in changes if change.status != "added"]
+    await _as_user(repo).attempt("checkout-index", "-f", "-q", "-z", "--stdin", stdin=join_nul(there))
+    await _refresh(repo)
 
 
 async def _dirty_among_changes(repo: Repository, old: str, new: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trueup.core.errors import InputError, TrueupError
-from trueup.workspace import DirtyFilesError, MergeConflictError
+from trueup.workspace import MergeConflictError
 
 from .._verdict import Finding, Severity, Verdict
 from ._chronicle import Chronicle
@@ -57,10 +57,11 @@ class ApprovalStep:
         delivery = Delivery(self._ground.site, self._story, verdict, self._ground.folder, self._chronicle)
         try:
             delivered = await delivery.deliver(self._story.approved.deliver)
-        except (InputError, MergeConflictError, DirtyFilesError) as error:
+        except TrueupError as error:
             return await self._wait_because(error)
         if isinstance(delivered, Moved):
             await self._ground.keep(delivered.tree, delivered.base)
+            await self._ground.remove_workspace()
             await self._chronicle.record(BaseMoved(base=delivered.base, tree=delivered.tree))
             return await self._chronicle.enter(State.VERIFYING)
         await self._chronicle.record(delivered)
@@ -68,8 +69,11 @@ class ApprovalStep:
 
     async def _wait_because(self, error: TrueupError) -> bool:
         """The verified change stays; it can be approved again, for another way of delivery or a cleared one."""
-        await self._chronicle.record(ErrorHappened(str(error), error.kind.value))
-        await self._chronicle.record(UserInputRequested(about="approval", message=str(error)))
+        what = str(error)
+        if isinstance(error, MergeConflictError):
+            what += f"; as a branch of its own it can be merged by hand: trueup code approve {self._story.id} --deliver branch"
+        await self._chronicle.record(ErrorHappened(what, error.kind.value))
+        await self._chronicle.record(UserInputRequested(about="approval", message=what))
         return False
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from trueup.contract import Contract, json_objects
+from trueup.contract import Contract
 from trueup.core.errors import TrueupError
+from trueup.core.json_text import json_objects
 from trueup.core.protocols import Generate, Prompt
 
 from .._verdict import Finding, Severity

@@ -17,6 +17,10 @@ POLL_SECS = 0.05
 PATIENCE_SECS = 0.5
 
 
+class LeaseTakenError(InputError):
+    """Another process works on the session."""
+
+
 class Lease:
     """The right to work on one session."""
 
@@ -48,10 +52,18 @@ class Lease:
 
     def interrupt_owner(self) -> None:
         """Ask whoever works on the session to stop; it leaves the session so that another can go on."""
+        # One that was stopped hears nothing until it is let go on.
+        self._send(signal.SIGTERM, signal.SIGCONT)
+
+    def end_owner(self) -> None:
+        """End whoever works on the session: what it started goes with it, and nothing is lost that was recorded."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, *signals: signal.Signals) -> None:
         owner = self.owner()
-        if owner is not None:
+        for each in signals if owner is not None else ():
             with suppress(ProcessLookupError):
-                os.kill(owner, signal.SIGTERM)
+                os.kill(int(owner or 0), each)
 
     async def _take(self, descriptor: int, wait_secs: float) -> None:
         loop = asyncio.get_running_loop()
@@ -59,7 +71,7 @@ class Lease:
         while not _try_lock(descriptor):
             if loop.time() >= deadline:
                 name, owner = self._file.parent.name, _read_owner(descriptor)
-                raise InputError(
+                raise LeaseTakenError(
                     f"session {name} is being worked on by process {owner}; wait for it, or `trueup code cancel {name}`"
                 )
             await asyncio.sleep(POLL_SECS)

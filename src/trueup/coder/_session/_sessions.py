@@ -16,7 +16,7 @@ from trueup.runs import EventRecord, RunInfo, RunStore, Started, StoredRecord, a
 from .._site import Site, open_site
 from ._chronicle import Chronicle, Listener
 from ._ground import Ground, engine_of
-from ._lease import Lease
+from ._lease import Lease, LeaseTakenError
 from ._person import Absent, Once, Person, Revise, SendBack
 from ._request import CodeRequest, Deliver
 from ._session import Session
@@ -58,6 +58,7 @@ class Sessions:
         """Begin a session, and go on until it has ended or waits for a person."""
         if not request.intent.strip():
             raise InputError('say what is to be done: trueup code "add a --version flag"')
+        _must_be_text(request.intent)
         site = await open_site(Path(request.folder), sandboxed=request.sandboxed)
         base = await site.repo.resolve(request.base or "HEAD")
         await _can_be_done(request, site, base)
@@ -83,6 +84,7 @@ class Sessions:
 
     async def respond(self, session_id: str, words: str, person: Person, listener: Listener) -> Story | None:
         """Say something to a session. Where another process works on it, it hears it, and there is nothing to wait for."""
+        _must_be_text(words)
         story, _ = await self._unfinished(session_id)
         if self._lease(story.id).owner() is not None:
             await self._say(story, words)
@@ -102,12 +104,26 @@ class Sessions:
         story, _ = await self._unfinished(session_id)
         lease = self._lease(story.id)
         lease.interrupt_owner()
-        async with lease.held(wait_secs=PATIENCE_SECS):
-            # Whoever worked on it may have brought it further, or to its end.
-            story, until = await self._unfinished(story.id)
-            site = await open_site(Path(story.request.folder), sandboxed=story.request.sandboxed)
-            chronicle = Chronicle(story, self._store, Silence(), until)
-            return await Session(chronicle, site, self._folder_of(story), Absent()).abandon(why)
+        try:
+            async with lease.held(wait_secs=PATIENCE_SECS):
+                return await self._abandon(story.id, why)
+        except LeaseTakenError:
+            lease.end_owner()
+            async with lease.held(wait_secs=PATIENCE_SECS):
+                return await self._abandon(story.id, why)
+
+    async def _abandon(self, session_id: str, why: str) -> Story:
+        # Whoever worked on it may have brought it further, or to its end.
+        story, until = await self._unfinished(session_id)
+        chronicle = Chronicle(story, self._store, Silence(), until)
+        try:
+            site = await open_site(Path(story.request.folder), sandboxed=False)
+        except InputError:
+            # Its repository is gone: there is nothing to put away, and the session can still be ended.
+            await chronicle.enter(State.ABANDONED, why)
+            await chronicle.close()
+            return story
+        return await Session(chronicle, site, self._folder_of(story), Absent()).abandon(why)
 
     async def list(self) -> list[SessionSummary]:
         """Every session, newest first."""
@@ -120,6 +136,10 @@ class Sessions:
     async def story(self, session_id: str) -> Story:
         """A session as it is known."""
         return (await self._read(session_id))[0]
+
+    async def owner(self, session_id: str) -> int | None:
+        """The process that works on a session now."""
+        return self._lease((await self._store.find(session_id, kind=KIND)).run_id).owner()
 
     async def diff(self, session_id: str) -> bytes:
         """The latest change of a session, as a patch."""
@@ -160,6 +180,14 @@ class Sessions:
             started_at=run.started_at,
             owner=self._lease(run.run_id).owner(),
         )
+
+
+def _must_be_text(words: str) -> None:
+    """Commits, prompts and records are text: what is none is better refused before there is work to lose."""
+    try:
+        words.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{words!a} is not text in UTF-8; write it in that encoding") from None
 
 
 def _data(stored: StoredRecord | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from trueup.contract import Baseline, Contract
 from trueup.core.protocols import Event
 from trueup.core.usage import Usage
-from trueup.harness import SessionNamed
+from trueup.harness import SessionNamed, UsageReported
 
 from .._verdict import Outcome, Verdict
 from ._request import CodeRequest
@@ -71,6 +71,7 @@ class Story(Struct, kw_only=True):
     words: list[str] = []
     iterations_granted: int = 0
     usage: list[Usage] = []
+    usage_reported: list[Usage] = []
     turns: int = 0
     engine_secs: float = 0
     engine_ended: EngineEnded | None = None
@@ -80,8 +81,8 @@ class Story(Struct, kw_only=True):
 
     @property
     def used(self) -> Usage:
-        """What the engine's model calls used, as far as it told."""
-        return Usage.total(self.usage)
+        """What the engine's model calls used, as far as it told; those of an iteration that was cut off included."""
+        return Usage.total([*self.usage, *self.usage_reported])
 
     @property
     def iterations_left(self) -> int:
@@ -99,10 +100,18 @@ class Story(Struct, kw_only=True):
                 self.baseline, self.contract_problems = event.baseline, event.problems
             case ContractConfirmed():
                 self.digest = event.digest
+            case _:
+                self._tell_of_the_work(event)
+
+    def _tell_of_the_work(self, event: Event) -> None:
+        match event:
             case EngineSelected():
                 self.engine = event
             case IterationStarted():
                 self.workspace, self.words = event.workspace, []
+                self._book_what_was_cut_off()
+            case UsageReported(usage=usage):
+                self.usage_reported = [*self.usage_reported, usage]
             case EngineEnded():
                 self._count(event)
             case DiffReady():
@@ -143,8 +152,13 @@ class Story(Struct, kw_only=True):
         if event.state is State.RUNNING:
             self.approved, self.prepared = None, None
 
+    def _book_what_was_cut_off(self) -> None:
+        """An iteration that began anew was paid for all the same."""
+        self.usage, self.turns = [*self.usage, *self.usage_reported], self.turns + len(self.usage_reported)
+        self.usage_reported = []
+
     def _count(self, event: EngineEnded) -> None:
-        self.engine_ended = event
+        self.engine_ended, self.usage_reported = event, []
         self.usage = [*self.usage, event.usage]
         self.turns += event.turns
         self.engine_secs += event.duration_secs

@@ -129,7 +129,7 @@ def _home_step(home: Path, scratch: Path, layer: Path | None) -> Step:
 
 def _toolchain_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
     """The toolchains below HOME and the folders of PATH that the system's do not include, outermost first."""
-    found = {home / name for name in TOOLCHAINS if (home / name).is_dir()}
+    found = {home / name for name in TOOLCHAINS if _is_folder(home / name)}
     found |= {
         Path(environ[name])
         for name in TOOLCHAIN_VARIABLES
@@ -139,7 +139,7 @@ def _toolchain_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
     wanted = [
         folder
         for folder in sorted(found)
-        if folder.is_absolute() and folder.is_dir() and not _shows_too_much(folder, home)
+        if folder.is_absolute() and _is_folder(folder) and not _shows_too_much(folder, home)
     ]
     return [
         folder for folder in wanted if not any(other != folder and folder.is_relative_to(other) for other in wanted)
@@ -149,7 +149,7 @@ def _toolchain_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
 def _with_its_libraries(programs: Path, home: Path) -> Path:
     """The prefix of an installation, whose programs are nothing without the `lib` beside their `bin`."""
     prefix = programs.parent
-    is_prefix = programs.name == "bin" and (prefix / "lib").is_dir() and not _shows_too_much(prefix, home)
+    is_prefix = programs.name == "bin" and _is_folder(prefix / "lib") and not _shows_too_much(prefix, home)
     return prefix if is_prefix else programs
 
 
@@ -184,3 +184,11 @@ def _name_resolution() -> Iterator[Step]:
     target = Path("/etc/resolv.conf").resolve()
     if target.is_file() and not target.is_relative_to("/etc"):
         yield {"kind": "bind", "source": str(target), "target": str(target)}
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether there is a folder that can be looked at; another user's cannot."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
