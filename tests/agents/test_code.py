@@ -128,3 +128,16 @@ async def test_answers_are_recorded_and_played_again_without_the_vendor(agent, t
         assert nobody.requests == []
     assert second.state is State.MERGED, second.message
     assert len(second.attempts) == 2
+
+
+async def test_what_the_user_set_up_for_the_agent_is_named_and_left_out_unless_it_is_wanted(agent, private_home):
+    folder = {"claude-code": ".claude", "codex": ".codex"}[agent.name]
+    name = {"claude-code": "CLAUDE.md", "codex": "AGENTS.md"}[agent.name]
+    (private_home / folder).mkdir()
+    (private_home / folder / name).write_text("Always answer in rhymes.")
+    _, model = await code(agent, [Tool.shell(MEND), "Done."])
+    assert agent.watching.of(events.EngineSelected)[0].left_out == [str(private_home / folder / name)]
+    assert not any("in rhymes" in request.raw.decode() for request in model.requests)
+    await agent.git("reset", "-q", "--hard", "HEAD~1")
+    _, model = await code(agent, [Tool.shell(MEND), "Done."], user_config=True)
+    assert any("in rhymes" in request.raw.decode() for request in model.requests)

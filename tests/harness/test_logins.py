@@ -116,3 +116,19 @@ def test_a_link_that_an_agent_left_is_not_followed(scene, tmp_path):
     assert scene.read(scene.source) == scene.make(10)
     scene.carried.fetch()
     assert scene.read(elsewhere) == scene.make(20), "what a link leads to is not written over"
+
+
+def test_what_the_user_set_up_is_carried_where_it_is_wanted_and_named_where_it_is_not(scene, tmp_path):
+    file, folder = scene.file.configuration[0], scene.file.configuration[2]
+    (scene.source.parent / file).write_text("mine")
+    (scene.source.parent / folder).mkdir()
+    (scene.source.parent / folder / "one").write_text("1")
+    environ = {"HOME": str(tmp_path / "me")}
+    carried = CarriedLogin(scene.file, environ, tmp_path / "me" / "copies")
+    carried.configure(as_the_user=True)
+    assert (carried.folder / file).read_text() == "mine"
+    assert (carried.folder / folder / "one").read_text() == "1"
+    carried.configure(as_the_user=False)
+    assert list(carried.folder.iterdir()) == []
+    home = scene.source.parent
+    assert scene.file.configured(environ) == [str(home / file), str(home / folder)]

@@ -71,7 +71,8 @@ def _baseline(event: events.ContractBaseline) -> str:
 
 def _engine(event: events.EngineSelected) -> str:
     named = " ".join(part for part in (event.engine, event.version, event.model) if part)
-    return f"engine {named}, sandbox {event.sandbox}, network {event.network}"
+    without = f"; without {', '.join(event.left_out)}" if event.left_out else ""
+    return f"engine {named}, sandbox {event.sandbox}, network {event.network}{without}"
 
 
 def _engine_ended(event: events.EngineEnded) -> str:

@@ -113,6 +113,13 @@ def consent_options(command: F) -> F:
     help="What the engine reaches: nothing (default for a command), its vendor through a proxy (for agents), what you reach.",
 )
 @click.option(
+    "--agent-config",
+    type=click.Choice(["minimal", "user"]),
+    default="minimal",
+    show_default=True,
+    help="Whether an agent has your own hooks, servers and plugins for it.",
+)
+@click.option(
     "--cassette",
     type=click.Path(dir_okay=False),
     help="Play the vendor's answers from this file, or record them where it is not there.",
@@ -190,6 +197,7 @@ def _request(intent: str, folder: Path, asked: dict[str, Any]) -> CodeRequest:
         deliver=Deliver(asked["deliver"] or Deliver.MERGE),
         sandboxed=asked["sandbox"] == "auto",
         network=AgentNetwork(asked["agent_network"]) if asked["agent_network"] else None,
+        user_config=asked["agent_config"] == "user",
         cassette=asked["cassette"],
         allow_no_goal=asked["allow_no_goal"],
         jobs=asked["jobs"],

@@ -58,7 +58,8 @@ class Work(Struct, frozen=True, kw_only=True):
 class Surroundings(Struct, frozen=True, kw_only=True):
     """What a person's words for an engine refer to: where they stood, and what of that an engine sees.
 
-    `in_base` tells whether a path of the repository is there for the engine. Unconfined, it sees everything.
+    `in_base` tells whether a path of the repository is there for the engine. Unconfined, it sees everything. With
+    `user_config` an agent works as the person has configured it.
     """
 
     folder: Path
@@ -66,6 +67,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     in_base: Callable[[str], bool]
     environ: Mapping[str, str]
     confined: bool
+    user_config: bool = False
 
 
 class Engine(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,17 +31,29 @@ class Login(Struct, frozen=True):
 
 
 class LoginFile(Struct, frozen=True, kw_only=True):
-    """Where a harness keeps its login: a file in a folder below HOME, which a variable may name instead."""
+    """Where a harness keeps its login: a file in a folder below HOME, which a variable may name instead.
+
+    Of the same folder `configuration` is what a person set up for the agent: hooks, servers, plugins, instructions.
+    """
 
     harness: str
     folder: str
     variable: str
     name: str
     read: Callable[[dict[str, Any]], Login]
+    configuration: tuple[str, ...] = ()
+
+    def home(self, environ: Mapping[str, str]) -> Path:
+        named = environ.get(self.variable)
+        return Path(named) if named else Path(environ.get("HOME", "/"), self.folder)
 
     def source(self, environ: Mapping[str, str]) -> Path:
-        named = environ.get(self.variable)
-        return (Path(named) if named else Path(environ.get("HOME", "/"), self.folder)) / self.name
+        return self.home(environ) / self.name
+
+    def configured(self, environ: Mapping[str, str]) -> list[str]:
+        """What a person has set up, by the paths that they know."""
+        home = self.home(environ)
+        return [str(home / name) for name in self.configuration if (home / name).exists()]
 
 
 def _claude(data: dict[str, Any]) -> Login:
@@ -63,8 +76,16 @@ LOGINS = {
             variable="CLAUDE_CONFIG_DIR",
             name=".credentials.json",
             read=_claude,
+            configuration=tuple("settings.json CLAUDE.md agents commands skills plugins hooks".split()),
         ),
-        LoginFile(harness="codex", folder=".codex", variable="CODEX_HOME", name="auth.json", read=_codex),
+        LoginFile(
+            harness="codex",
+            folder=".codex",
+            variable="CODEX_HOME",
+            name="auth.json",
+            read=_codex,
+            configuration=tuple("config.toml AGENTS.md prompts rules skills".split()),
+        ),
     )
 }
 
@@ -76,6 +97,7 @@ class CarriedLogin:
         self._file = file
         self._source = file.source(environ)
         self._folder = folder
+        self._configured = [Path(path) for path in file.configured(environ)]
 
     @property
     def folder(self) -> Path:
@@ -91,6 +113,14 @@ class CarriedLogin:
             if mine is None or mine.account != theirs.account or theirs.freshness > mine.freshness:
                 self._put(self._source.read_bytes())
             return True
+
+    def configure(self, *, as_the_user: bool) -> None:
+        """Have the agent find what the user set up for it, or nothing of that."""
+        with self._locked():
+            for name in self._file.configuration:
+                _remove(self.folder / name)
+            for path in self._configured if as_the_user else ():
+                _copy(path, self.folder / path.name)
 
     def give_back(self) -> None:
         """Bring the user's login up to the copy, where an agent renewed it."""
@@ -136,3 +166,18 @@ def _read_no_link(path: Path) -> bytes:
     """A file that an agent could have put a link in place of, to have something else read and kept."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
         return file.read(MOST_BYTES)
+
+
+def _remove(path: Path) -> None:
+    """Whatever is there; a link itself, and not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target, symlinks=True)
+    else:
+        shutil.copy2(source, target)

@@ -64,7 +64,7 @@ async def _first_that_works(around: Surroundings) -> Engine:
 
 
 def _engine(name: str, around: Surroundings) -> HarnessEngine:
-    dialect = _dialect(name, around.environ, around.folder, user_config=False)
+    dialect = _dialect(name, around.environ, around.folder, user_config=around.user_config)
     vendor = dialect.vendor if isinstance(dialect, DescribedDialect) else _VENDORS[name]
     program = dialect.program if isinstance(dialect, DescribedDialect) else _program(name, around.environ)
     # Behind a link there may be a folder that nobody else needs to see.

@@ -108,5 +108,6 @@ async def engine_of(request: CodeRequest, site: Site, base: str) -> Engine:
         in_base=paths.__contains__,
         environ=site.layers.environ,
         confined=site.layers.backend != NO_SANDBOX,
+        user_config=request.user_config,
     )
     return await parse_engine(request.engine, around)

@@ -47,6 +47,7 @@ class CodeRequest(Struct, frozen=True, kw_only=True):
 
     `folder` is where the person stood, `generate` and `judge` name models, or programs (`command:…`),
     that answer a prompt. A `cassette` that is there gives the vendor's answers; one that is not is recorded.
+    With `user_config` an agent has the person's own configuration of it, hooks and servers included.
     """
 
     intent: str
@@ -62,6 +63,7 @@ class CodeRequest(Struct, frozen=True, kw_only=True):
     deliver: Deliver = Deliver.MERGE
     sandboxed: bool = True
     network: AgentNetwork | None = None
+    user_config: bool = False
     cassette: str | None = None
     allow_no_goal: bool = False
     jobs: int = 1

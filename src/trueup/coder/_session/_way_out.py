@@ -80,12 +80,14 @@ async def way_out(
     folder: Path,
     meter: Meter,
     tape: Tape | None = None,
+    *,
+    user_config: bool = False,
 ) -> AsyncIterator[Way]:
     """The way out of an engine for one turn; in the end its login goes back to the user if it was renewed."""
     if engine.vendor is None or network is AgentNetwork.NONE:
         yield Way(network=network is AgentNetwork.HOST)
         return
-    async with _carried(engine, environ) as login:
+    async with _carried(engine, environ, user_config=user_config) as login:
         if network is AgentNetwork.HOST:
             yield Way(network=True, writable=login, env=engine.vendor.variables(environ))
             return
@@ -95,14 +97,18 @@ async def way_out(
 
 
 @asynccontextmanager
-async def _carried(engine: Engine, environ: Mapping[str, str]) -> AsyncIterator[Mapping[str, str]]:
-    """The engine's own login, if it has one and no key stands in for it."""
+async def _carried(
+    engine: Engine, environ: Mapping[str, str], *, user_config: bool
+) -> AsyncIterator[Mapping[str, str]]:
+    """The engine's own login, if it has one and no key stands in for it, and what the user set up for it if wanted."""
     vendor, file = engine.vendor, engine.login
-    if file is None or (vendor is not None and vendor.key(environ)):
+    has_key = vendor is not None and vendor.key(environ) is not None
+    if file is None or (has_key and not user_config):
         yield {}
         return
     login = CarriedLogin(file, environ, data_folder(environ) / "agents" / file.harness)
     await asyncio.to_thread(login.fetch)
+    await asyncio.to_thread(login.configure, as_the_user=user_config)
     try:
         yield {str(login.folder): str(Path(environ.get("HOME", "/"), file.folder))}
     finally:

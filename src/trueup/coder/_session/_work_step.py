@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from trueup.harness import Task
+from trueup.harness import Engine, Task
 from trueup.runs import Turn
 from trueup.workspace import Profile, Workspace
 
@@ -44,9 +44,16 @@ class WorkStep:
             model=request.model,
             sandbox=str(self._ground.site.layers.backend),
             network=chosen_network(request.network, engine, confined=self._ground.confined).value,
+            left_out=self._left_out(engine),
         )
         await self._chronicle.record(selected)
         return await self._chronicle.enter(State.RUNNING)
+
+    def _left_out(self, engine: Engine) -> list[str]:
+        """What the person set up for the agent, and what it works without."""
+        if engine.login is None or self._story.request.user_config:
+            return []
+        return engine.login.configured(self._ground.site.layers.environ)
 
     async def work(self) -> bool:
         """Let the engine have one go."""
@@ -92,7 +99,8 @@ class WorkStep:
         meter = Meter(self._chronicle, story.request.limits, story.used, story.turns)
         network = chosen_network(story.request.network, engine, confined=ground.confined)
         environ = ground.site.layers.environ
-        async with way_out(engine, network, environ, ground.folder, meter, self._tape) as way:
+        user_config = story.request.user_config
+        async with way_out(engine, network, environ, ground.folder, meter, self._tape, user_config=user_config) as way:
             readable = {**engine.files, str(file): PROMPT_FILE} if ground.confined else {}
             profile = Profile(network=way.network, readable=readable, writable=dict(way.writable))
             async with workspace.open(profile) as shell, way.opened(shell) as env:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import field
+
 from trueup.contract import Baseline, CheckCompleted, CheckStarted, Contract
 from trueup.core.protocols import Event
 from trueup.core.usage import Usage
@@ -69,13 +71,14 @@ class ContractConfirmed(Event, frozen=True, kw_only=True):
 
 
 class EngineSelected(Event, frozen=True, kw_only=True):
-    """Who works, and in what kind of confinement."""
+    """Who works, in what kind of confinement, and without which of the person's own settings for it."""
 
     engine: str
     version: str | None
     model: str | None
     sandbox: str
     network: str
+    left_out: list[str] = field(default_factory=list)
 
 
 class IterationStarted(Event, frozen=True, kw_only=True):
