@@ -1,6 +1,8 @@
 # Every target makes the virtual environment that it needs. `make PYTHON=python3.12 test` picks an interpreter.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# Tests wait for other programs more than they compute.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -gt 3 ] && echo $$n || echo 3)
 VENV := .venv
 BIN := $(VENV)/bin
 USER_STAMP := $(VENV)/.installed
@@ -21,7 +23,7 @@ demo: $(USER_STAMP)
 	@$(BIN)/python demo/demo.py
 
 test: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n auto -m "not agents"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not agents"
 
 test-agents: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n auto -m agents

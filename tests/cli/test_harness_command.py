@@ -225,7 +225,7 @@ async def test_json_lines_are_utf8_in_every_locale(trueup, install):
         (("claude-code",), "there is no prompt"),
         (("claude-code", " "), "there is no prompt"),
         (("claude-code", "two", "words"), "too many words"),
-        (("nobody", "x"), "unknown harness 'nobody'"),
+        (("nobody", "x"), "unknown engine 'nobody'"),
         (("claude-code", "x", "--prompt-file", "p.txt"), "the prompt is given twice"),
         (("claude-code", "--prompt-file", "missing.txt"), "missing.txt: No such file"),
         (("claude-code", "x", "--system", "a", "--system-file", "b"), "the system prompt is given twice"),

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from trueup.core.errors import InputError
+from trueup.core.errors import InputError, TrueupError
 from trueup.core.protocols import Event
 from trueup.core.trust import data_folder
 from trueup.runs import EventRecord, RunInfo, RunStore, Started, StoredRecord, as_record
@@ -117,9 +117,9 @@ class Sessions:
         story, until = await self._unfinished(session_id)
         chronicle = Chronicle(story, self._store, Silence(), until)
         try:
-            site = await open_site(Path(story.request.folder), sandboxed=False)
-        except InputError:
-            # Its repository is gone: there is nothing to put away, and the session can still be ended.
+            site = await open_site(Path(story.request.folder), sandboxed=story.request.sandboxed)
+        except TrueupError:
+            # Its repository is gone, or no sandbox works any more: there is nothing to put away, and the session can still be ended.
             await chronicle.enter(State.ABANDONED, why)
             await chronicle.close()
             return story
