@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from trueup.coder import (
     Leave,
     Limits,
     Once,
+    Revise,
     SendBack,
     State,
     events,
@@ -419,6 +421,7 @@ async def test_only_one_process_works_on_a_session(play):
     while not play.watching.prompts:
         await asyncio.sleep(0.02)
     (session,) = await play.sessions.list()
+    assert await play.sessions.owner(session.id) == os.getpid()
     with pytest.raises(InputError, match="being worked on by process"):
         await play.sessions.resume(session.id, Absent(), play.watching)
     assert (await running).state is State.MERGED
@@ -612,3 +615,9 @@ async def test_an_engine_that_cannot_be_run_is_found_before_anything_is_run(play
     with pytest.raises(TrueupError, match=named):
         await play.code("", DASH, engine=f"command:{named}")
     assert await play.sessions.list() == []
+
+
+async def test_a_contract_that_nobody_can_revise_stays_and_is_asked_about_again(play):
+    story = await play.code(MEND, DASH, person=Once(Revise("stricter"), Absent(yes=True)))
+    assert "no model to revise" in play.watching.of(events.ErrorHappened)[0].message
+    assert story.state is State.MERGED

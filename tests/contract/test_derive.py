@@ -169,3 +169,10 @@ def test_a_text_beyond_all_measure_is_searched_only_so_far():
 )
 def test_an_object_is_found_in_any_prose(data, prose):
     assert next(json_objects(prose + json.dumps(data) + prose)) == data
+
+
+async def test_a_refused_key_is_not_tried_again():
+    model = ScriptedReplies([GenerationError("no such key", kind=Kind.AUTH)] * 3)
+    with pytest.raises(GenerationError, match="no such key"):
+        await derive(model, "x", "y", 3)
+    assert len(model.prompts) == 1
