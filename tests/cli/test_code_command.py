@@ -289,6 +289,17 @@ async def test_a_session_is_cancelled_from_elsewhere(user):
     assert not is_running(user.nap)
 
 
+async def test_what_is_worked_on_does_not_wait_and_is_not_discarded(user):
+    async with at_work(user) as process:
+        working = await user.session()
+        refused = await user.trueup("code", "discard", working["id"])
+        os.kill(process.pid, signal.SIGTERM)
+        await process.wait()
+    assert refused.exit_code == 2
+    assert "does not wait" in refused.stderr.text
+    assert (await user.session())["state"] == "running"
+
+
 async def test_a_session_at_work_hears_what_is_said(user):
     async with at_work(user) as process:
         said = await user.trueup("code", "respond", "use plus")
