@@ -10,9 +10,10 @@ import pytest
 from rich.console import Console
 
 from trueup.cli._code_board import Board
-from trueup.cli._code_lines import noteworthy, used_text
+from trueup.cli._code_lines import noteworthy
 from trueup.cli._code_report import Outcome, next_steps, outcome_data, outcome_text, sessions_text
-from trueup.cli._code_view import event_data, json_line, rendered
+from trueup.cli._code_view import json_line, rendered
+from trueup.cli._used import used_text
 from trueup.coder import (
     CodeRequest,
     Deliver,
@@ -25,6 +26,7 @@ from trueup.coder import (
     Step,
     Story,
     Told,
+    event_data,
     events,
 )
 from trueup.contract import CheckCompleted, CheckResult, CheckStarted
@@ -194,9 +196,12 @@ def test_sessions_are_a_table_in_which_a_long_intent_is_cut():
         id="0abc",
         state=State.FAILED,
         reason=FailureReason.STALLED,
+        message="it fell silent",
+        engine="native",
         intent="mend\nthis " + "x" * 200,
         repository="/repo",
         started_at="2026-01-01T10:00:00.000000Z",
+        updated_at="2026-01-01T10:20:00.000000Z",
         owner=None,
     )
     head, row = sessions_text([one], 80, datetime(2026, 1, 1, 13, 30, tzinfo=UTC)).splitlines()

@@ -7,7 +7,7 @@ import pytest
 from session_play import Play
 from trueup.coder import FailureReason, Limits, State
 from trueup.core.errors import TrueupError
-from trueup.harness import ToolCall
+from trueup.harness import Retried, ToolCall
 from trueup.runs import RunStore
 from trueup.testing import Fault, ScriptedModel, Tokens, Tool
 
@@ -30,8 +30,10 @@ async def code(play: Play, script, **more):
 
 
 async def test_the_native_loop_works_in_the_workspace_and_its_work_is_merged(play):
-    story = await code(play, [Tool.shell(MEND), "Done."])
+    story = await code(play, [Fault(529, retry_after=0), Tool.shell(MEND), "Done."])
     assert story.state is State.MERGED, story.message
+    [retried] = play.watching.of(Retried)
+    assert (retried.attempt, "529" in retried.message) == (1, True)
     assert play.watching.of(ToolCall)[0].name == "shell"
     assert story.used.input_tokens
 
@@ -59,3 +61,16 @@ async def test_without_a_model_it_does_not_begin(play, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(TrueupError, match="--model"):
         await play.code("", SUITE, engine="native")
+
+
+async def test_it_calls_its_model_as_often_as_the_session_says_and_no_more(play):
+    """A loop with a limit of its own alone would have made a third call before anybody objected."""
+    steps = [Tool("no_such_tool", {"number": number}) for number in range(5)]
+    story = await code(play, steps, limits=Limits(iterations=1, turns=2))
+    assert (story.reason, story.turns) == (FailureReason.BUDGET_EXHAUSTED, 2), story.message
+
+
+async def test_a_model_that_keeps_silent_for_too_long_is_ended(play):
+    story = await code(play, [Fault("hang")], limits=Limits(iterations=1, idle_secs=1))
+    assert story.reason is FailureReason.STALLED, story.message
+    assert "nothing happened for 1 s" in story.message

@@ -14,7 +14,8 @@ from trueup.core.protocols import Event
 from trueup.core.usage import Usage
 from trueup.harness import Message, PlanText, Reasoning, ToolCall, UsageReported
 
-from ._code_lines import noteworthy, one_line, used_text
+from ._code_lines import noteworthy, one_line
+from ._used import used_text
 
 MOST_CHECKS = 10
 MOST_FINDINGS = 5

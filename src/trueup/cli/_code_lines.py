@@ -10,10 +10,10 @@ from trueup.coder import Severity, Step, events
 from trueup.contract import CheckCompleted, CheckStarted
 from trueup.core.protocols import Event
 from trueup.core.text import visible
-from trueup.core.usage import Usage
 from trueup.harness import Message, PermissionDecided, PlanText, Reasoning, Retried, ToolCall, ToolResult
 
 from ._progress import sentence
+from ._used import used_text
 
 LONGEST_LINE = 200
 
@@ -35,15 +35,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def used_text(usage: Usage | None) -> str:
-    """Tokens and dollars as far as they are known; what was not reported is a question mark."""
-    if usage is None:
-        return "nothing used yet"
-    known = [amount for amount in (usage.input_tokens, usage.output_tokens) if amount is not None]
-    tokens = f"{sum(known):,} tokens" if known else "? tokens"
-    return f"{'at least ' if usage.incomplete else ''}{tokens}, {_dollars(usage)}"
-
-
 def diff_text(diff: events.DiffReady) -> str:
     """How much was changed."""
     return f"{counted(diff.files, 'file')} changed, +{diff.insertions} -{diff.deletions}"
@@ -52,12 +43,6 @@ def diff_text(diff: events.DiffReady) -> str:
 def tool_text(call: ToolCall) -> str:
     """A tool call."""
     return f"{call.name} {json.dumps(call.input, ensure_ascii=False) if call.input else ''}"
-
-
-def _dollars(usage: Usage) -> str:
-    if usage.cost_usd is not None:
-        return f"${usage.cost_usd:.4g}"
-    return "$?" if usage.estimated_cost_usd is None else f"about ${usage.estimated_cost_usd:.4g}"
 
 
 def _state(event: events.StateChanged) -> str:

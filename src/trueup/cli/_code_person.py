@@ -16,7 +16,7 @@ from trueup.core.errors import InputError
 from trueup.core.text import visible
 from trueup.workspace import Identity
 
-from ._code_report import approval_text, name_of, proposal_text
+from ._code_report import approval_text, proposal_text
 from ._main import tell
 from ._shared import terminal_width
 
@@ -73,7 +73,7 @@ class Terminal:
         revise = ("[r]evise",) if self._may_revise else ()
         match await choose(*accept, "[e]dit", *revise, "[d]iscard", "[q]uit"):
             case "accept":
-                return Accept(name_of(self._by))
+                return Accept(str(self._by))
             case "edit":
                 contract = await edit(proposal.contract)
                 return None if contract is None else Edit(contract)

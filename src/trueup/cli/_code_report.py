@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from trueup.coder import FailureReason, Proposal, SessionSummary, State, Story, Verdict
 from trueup.contract import Baseline, Contract
-from trueup.core.text import visible
-from trueup.workspace import Identity
+from trueup.core.text import visible, writable
 
-from ._code_lines import counted, diff_text, one_line, used_text
+from ._code_lines import counted, diff_text, one_line
 from ._main import EXIT_BAD_INPUT, EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO
-from ._report import findings_text, verdict_data, verdict_text, writable
+from ._report import findings_text, verdict_data, verdict_text
+from ._used import used_text
 
 MOST_NAMED = 5
 
@@ -166,11 +166,6 @@ def sessions_text(sessions: Iterable[SessionSummary], width: int, now: datetime 
         "  ".join([*(cell.ljust(size) for cell, size in zip(row, sizes, strict=False)), _cut(row[-1], room)])
         for row in rows
     )
-
-
-def name_of(person: Identity) -> str:
-    """A person as a line."""
-    return f"{person.name} <{person.email}>" if person.email else person.name
 
 
 def warnings_of(verdict: Verdict) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,10 +9,8 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from trueup.coder import Absent, CodeRequest, Person, Sessions, Story
-from trueup.core.errors import InputError
+from trueup.coder import Absent, CodeRequest, Person, Sessions, Story, person_at
 from trueup.runs import RunStore
-from trueup.workspace import Identity, Repository
 
 from ._code_board import Board
 from ._code_person import Terminal
@@ -38,17 +35,8 @@ class Consent(Struct, frozen=True, kw_only=True):
         """Who decides about the rest."""
         if self.as_json or self.yes or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             return Absent(yes=self.yes, allow_dependency_change=self.allow_dependency_change)
-        by = await identity(Path(request.folder))
+        by = await person_at(Path(request.folder))
         return Terminal(by, view.paused, sessions.diff, may_revise=request.generate is not None)
-
-
-async def identity(folder: Path) -> Identity:
-    """Who sits here, as their commits say; by their login where git does not know."""
-    repo = await Repository.open(folder)
-    try:
-        return await repo.identity()
-    except InputError:
-        return Identity(getpass.getuser(), "")
 
 
 def begin(request: CodeRequest, consent: Consent) -> None:

@@ -12,16 +12,15 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import click
-import msgspec
 
-from trueup.coder import Step, Told, events
+from trueup.coder import Step, Told, event_data, events
 from trueup.contract import CheckCompleted, CheckStarted
+from trueup.core.text import writable
 from trueup.harness import Message, PlanText, Reasoning, ToolCall, ToolResult
 
 from ._code_board import Board
 from ._code_lines import noteworthy, one_line
 from ._main import tell
-from ._report import writable
 from ._shared import is_terminal
 
 if TYPE_CHECKING:
@@ -181,14 +180,6 @@ def is_live() -> bool:
 def json_line(data: Any) -> str:
     """One line that every JSON reader takes."""
     return json.dumps(writable(data), ensure_ascii=False, allow_nan=False)
-
-
-def event_data(told: Told) -> dict[str, Any]:
-    """An event as programs get it."""
-    fields: dict[str, Any] = msgspec.to_builtins(told.event)
-    place = {"session_id": told.session_id, "seq": told.seq, "ts": told.at, "type": fields.pop("kind")}
-    # A harness has sessions of its own.
-    return place | {f"event_{name}" if name in place else name: value for name, value in fields.items()}
 
 
 def _style(line: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from trueup.coder import CheckVerdict, Finding, Severity, Verdict
-from trueup.core.text import visible
+from trueup.core.text import visible, writable, written
 
 TAIL_LINES = 12
 
@@ -18,17 +18,6 @@ _GRAVITY = (Severity.GATE, Severity.FLAG, Severity.INFO)
 def verdict_data(verdict: Verdict) -> Any:
     """For programs: plain data in which every text can be written out, names of files that are no text included."""
     return writable(msgspec.to_builtins(verdict))
-
-
-def writable(value: Any) -> Any:
-    """Plain data in which every text can be written out."""
-    if isinstance(value, str):
-        return _written(value)
-    if isinstance(value, list | tuple):
-        return [writable(each) for each in value]
-    if isinstance(value, dict):
-        return {writable(key): writable(each) for key, each in value.items()}
-    return value
 
 
 def verdict_text(verdict: Verdict, width: int) -> str:
@@ -46,7 +35,7 @@ def verdict_text(verdict: Verdict, width: int) -> str:
         f"{verdict.outcome.value.upper()}  base {verdict.base[:12]}  tree {verdict.tree[:12]}  sandbox {verdict.sandbox}",
     ]
     lines += [f"  because {_indented(reason)}" for reason in verdict.reasons]
-    return _written("\n".join(visible(line)[: max(width, 400)] for part in lines for line in part.split("\n")))
+    return written("\n".join(visible(line)[: max(width, 400)] for part in lines for line in part.split("\n")))
 
 
 def findings_text(findings: Iterable[Finding]) -> list[str]:
@@ -70,7 +59,7 @@ def verdict_markdown(verdict: Verdict) -> str:
         "",
         f"base `{verdict.base}` · tree `{verdict.tree}` · contract `{verdict.contract_digest[:16]}` · sandbox {verdict.sandbox}",
     ]
-    return _written("\n".join(lines) + "\n")
+    return written("\n".join(lines) + "\n")
 
 
 def verdict_annotations(verdict: Verdict) -> Iterator[str]:
@@ -122,13 +111,8 @@ def _escape(text: str) -> str:
 
 
 def _command_text(text: str) -> str:
-    return _written(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return written(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _command_property(text: str) -> str:
     return _command_text(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _written(text: str) -> str:
-    """A text without halves of characters, which stand for bytes of file names that are no text."""
-    return text.encode(errors="backslashreplace").decode()

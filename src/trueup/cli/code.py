@@ -22,10 +22,12 @@ from trueup.coder import (
     SessionSummary,
     State,
     Story,
+    person_at,
 )
 from trueup.core.errors import InputError
 from trueup.core.settings import resolve
-from trueup.core.text import visible
+from trueup.core.text import visible, writable
+from trueup.model import chosen_model, command_spec
 
 from ._code_find import (
     find_session,
@@ -36,12 +38,10 @@ from ._code_find import (
     waits_for_a_person,
 )
 from ._code_group import IntentOrVerb, PositiveNumber, StartCommand
-from ._code_report import name_of, sessions_text, story_data, story_text, warnings_of
-from ._code_run import Consent, begin, go_on, identity, with_sessions
+from ._code_report import sessions_text, story_data, story_text, warnings_of
+from ._code_run import Consent, begin, go_on, with_sessions
 from ._code_view import View
 from ._main import tell
-from ._model_choice import chosen_model, command_spec
-from ._report import writable
 from ._shared import F, json_option, show, terminal_width
 
 # More than anybody means, and as much as every database takes.
@@ -282,9 +282,9 @@ def approve_command(session: str, deliver: str | None, repo: Path, as_json: bool
         raise InputError(f"session {story.id} waits for its contract; --deliver is for the approval of a change")
 
     async def approve(sessions: Sessions, person: Person, view: View) -> Story:
-        by = await identity(Path(story.request.folder))
+        by = await person_at(Path(story.request.folder))
         is_change = story.state is State.NEEDS_APPROVAL
-        answer = Approve(by, Deliver(deliver) if deliver else None) if is_change else Accept(name_of(by))
+        answer = Approve(by, Deliver(deliver) if deliver else None) if is_change else Accept(str(by))
         return await sessions.resume(story.id, Once(answer, person), view)
 
     go_on(story, Consent(as_json=as_json), approve)

@@ -17,10 +17,12 @@ from ._attestation import (
     verify_attestation,
 )
 from ._check import CheckRequest, check_change
+from ._contracts import usable, widening
 from ._session import (
     Absent,
     Accept,
     AgentNetwork,
+    Answer,
     Approve,
     Attempt,
     CodeRequest,
@@ -41,7 +43,10 @@ from ._session import (
     State,
     Story,
     Told,
+    event_data,
     events,
+    person_at,
+    told_of,
 )
 from ._steps import Step
 from ._verdict import CheckVerdict, Finding, Outcome, Severity, Verdict
@@ -51,6 +56,7 @@ __all__ = [
     "Absent",
     "Accept",
     "AgentNetwork",
+    "Answer",
     "Approve",
     "Attempt",
     "CheckRequest",
@@ -83,10 +89,15 @@ __all__ = [
     "Verdict",
     "Verifier",
     "check_change",
+    "event_data",
     "events",
     "find_own_key",
     "key_file",
     "own_key",
+    "person_at",
     "read_public_key",
+    "told_of",
+    "usable",
     "verify_attestation",
+    "widening",
 ]

@@ -21,6 +21,11 @@ async def given_contract(file: Path | None, mirror: Mirror, base: str) -> Contra
     else:
         path = PROJECT_FILE if named is None else str(named.relative_to(root))
         contract = await _contract_of_base(mirror, base, path, named_by_person=named is not None)
+    return usable(contract)
+
+
+def usable(contract: Contract) -> Contract:
+    """A contract without problems; an `InputError` that names each of them."""
     problems = contract.validate()
     if problems:
         raise InputError("the contract cannot be used:\n" + "\n".join(f"- {problem}" for problem in problems))
@@ -53,7 +58,7 @@ async def _contract_of_base(mirror: Mirror, base: str, path: str, *, named_by_pe
         )
     content = await mirror.read(entry.id)
     contract = parse_contract(content, f"{base[:12]}:{path}")
-    widened = _widens(contract)
+    widened = widening(contract)
     if widened and not is_trusted(content):
         how = (
             "agree once with `trueup trust`" if path == PROJECT_FILE else "name a copy of it outside of the repository"
@@ -62,8 +67,8 @@ async def _contract_of_base(mirror: Mirror, base: str, path: str, *, named_by_pe
     return contract
 
 
-def _widens(contract: Contract) -> str:
-    """What a repository's own contract asks for that only a person may grant."""
+def widening(contract: Contract) -> str:
+    """What a contract asks for that only a person may grant; nothing for an ordinary one."""
     asked = {
         "runs setup commands with a network": contract.setup,
         "names variables of yours for setup": contract.setup_env,

@@ -31,6 +31,9 @@ class Identity(Struct, frozen=True):
     name: str
     email: str
 
+    def __str__(self) -> str:
+        return f"{self.name} <{self.email}>" if self.email else self.name
+
 
 class Repository:
     """A checkout of the user's and the repository behind it."""

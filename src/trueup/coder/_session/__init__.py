@@ -6,10 +6,11 @@ next one. What only a person may decide is asked of a `Person`, whoever stands b
 """
 
 from . import events
-from ._chronicle import Listener, Told
+from ._chronicle import Listener, Told, event_data
 from ._person import (
     Absent,
     Accept,
+    Answer,
     Approve,
     Discard,
     Edit,
@@ -19,9 +20,10 @@ from ._person import (
     Proposal,
     Revise,
     SendBack,
+    person_at,
 )
 from ._request import AgentNetwork, CodeRequest, Deliver, Limits
-from ._sessions import Sessions, SessionSummary
+from ._sessions import Sessions, SessionSummary, told_of
 from ._states import FailureReason, State
 from ._story import Attempt, Story
 
@@ -29,6 +31,7 @@ __all__ = [
     "Absent",
     "Accept",
     "AgentNetwork",
+    "Answer",
     "Approve",
     "Attempt",
     "CodeRequest",
@@ -49,5 +52,8 @@ __all__ = [
     "State",
     "Story",
     "Told",
+    "event_data",
     "events",
+    "person_at",
+    "told_of",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct
 
 from trueup.core.errors import InputError
@@ -25,6 +26,14 @@ class Told(Struct, frozen=True):
     seq: int
     at: str
     event: Event
+
+
+def event_data(told: Told) -> dict[str, Any]:
+    """An event as programs get it."""
+    fields: dict[str, Any] = msgspec.to_builtins(told.event)
+    place = {"session_id": told.session_id, "seq": told.seq, "ts": told.at, "type": fields.pop("kind")}
+    # A harness has sessions of its own.
+    return place | {f"event_{name}" if name in place else name: value for name, value in fields.items()}
 
 
 class Listener(Protocol):

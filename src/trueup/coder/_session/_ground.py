@@ -8,13 +8,16 @@ from pathlib import Path
 
 from trueup.contract import Baseline, Contract
 from trueup.core.errors import InputError
+from trueup.core.protocols import Gate
 from trueup.harness import Engine, Surroundings, parse_engine
+from trueup.policy import PolicyGate
 from trueup.workspace import NO_SANDBOX, Workspace
 
 from .._site import Site
 from .._verifier import Verifier
 from ._chronicle import Chronicle
 from ._native_engine import NATIVE, NativeEngine
+from ._policy import gate_of
 from ._request import CodeRequest
 
 
@@ -26,6 +29,7 @@ class Ground:
         self.folder = folder
         self._chronicle = chronicle
         self._story = chronicle.story
+        self._gates: dict[str, PolicyGate | None] = {}
         self._verifiers: dict[tuple[str, str], tuple[Verifier, Baseline]] = {}
 
     @property
@@ -54,7 +58,14 @@ class Ground:
 
     async def engine(self) -> Engine:
         """The engine that the person named."""
-        return await engine_of(self._story.request, self.site, self._story.base)
+        return await engine_of(self._story.request, self.site, self._story.base, await self.gate())
+
+    async def gate(self) -> PolicyGate | None:
+        """What the base asks of every engine. One gate for the whole session, since it counts."""
+        base = self._story.base
+        if base not in self._gates:
+            self._gates[base] = await gate_of(self.site, base)
+        return self._gates[base]
 
     async def new_workspace(self) -> Workspace:
         """A workspace with what the engine made so far."""
@@ -97,10 +108,10 @@ class Ground:
         return self.folder / f"{tree}.pack"
 
 
-async def engine_of(request: CodeRequest, site: Site, base: str) -> Engine:
+async def engine_of(request: CodeRequest, site: Site, base: str, gate: Gate | None) -> Engine:
     """The engine that a person named, as it is seen from a workspace at a base."""
     if request.engine == NATIVE:
-        return NativeEngine(request.model, site.layers.environ)
+        return NativeEngine(request.model, site.layers.environ, request.limits.turns, gate)
     paths = await site.layers.entries(await site.mirror.tree_of(base))
     around = Surroundings(
         folder=Path(request.folder),
@@ -109,5 +120,6 @@ async def engine_of(request: CodeRequest, site: Site, base: str) -> Engine:
         environ=site.layers.environ,
         confined=site.layers.backend != NO_SANDBOX,
         user_config=request.user_config,
+        gate=gate,
     )
     return await parse_engine(request.engine, around)

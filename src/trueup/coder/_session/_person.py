@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import getpass
+from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
 from trueup.contract import Baseline, Contract
+from trueup.core.errors import InputError
+from trueup.workspace import Identity, Repository
 
 from .._attestation import ApprovedBy
 from .._verdict import Severity, Verdict
@@ -14,32 +18,32 @@ from ._request import Deliver
 from ._story import Story
 
 
-class Accept(Struct, frozen=True):
+class Accept(Struct, frozen=True, tag=True):
     """The contract is what is wanted."""
 
     by: str
 
 
-class Edit(Struct, frozen=True):
+class Edit(Struct, frozen=True, tag=True):
     """Another contract is wanted."""
 
     contract: Contract
 
 
-class Revise(Struct, frozen=True):
+class Revise(Struct, frozen=True, tag=True):
     """The contract is to be written anew, by these words."""
 
     words: str
 
 
-class Approve(Struct, frozen=True):
+class Approve(Struct, frozen=True, tag=True):
     """The verified change is to be delivered, in another way than was asked for where one is named."""
 
     by: ApprovedBy
     deliver: Deliver | None = None
 
 
-class SendBack(Struct, frozen=True):
+class SendBack(Struct, frozen=True, tag=True):
     """The engine is to go on, told these words."""
 
     words: str
@@ -55,6 +59,10 @@ class Leave(Struct, frozen=True):
     """No answer now: the session waits."""
 
     message: str
+
+
+# What a person can say beforehand.
+Answer = Accept | Edit | Revise | Approve | SendBack
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -77,6 +85,15 @@ class Person(Protocol):
     async def approve(self, story: Story, verdict: Verdict) -> Approve | SendBack | Discard | Leave:
         """Whether a verified change is to be delivered."""
         ...
+
+
+async def person_at(folder: Path) -> Identity:
+    """Who decides about a repository here, as their commits say; by their login where git does not know."""
+    repo = await Repository.open(folder)
+    try:
+        return await repo.identity()
+    except InputError:
+        return Identity(getpass.getuser(), "")
 
 
 class Absent:
@@ -112,12 +129,12 @@ class Absent:
 class Once:
     """A `Person` who has one answer ready, and leaves everything after it to another."""
 
-    def __init__(self, answer: Accept | Revise | Approve | SendBack, then: Person) -> None:
-        self._answer: Accept | Revise | Approve | SendBack | None = answer
+    def __init__(self, answer: Answer, then: Person) -> None:
+        self._answer: Answer | None = answer
         self._then = then
 
     async def confirm(self, proposal: Proposal) -> Accept | Edit | Revise | Discard | Leave:
-        if isinstance(self._answer, Accept | Revise):
+        if isinstance(self._answer, Accept | Edit | Revise):
             answer, self._answer = self._answer, None
             return answer
         return await self._then.confirm(proposal)

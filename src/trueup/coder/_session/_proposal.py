@@ -16,7 +16,7 @@ from trueup.core.settings import PROJECT_FILE
 from trueup.model import generate_for
 from trueup.workspace import Mirror
 
-from .._contracts import given_contract
+from .._contracts import given_contract, usable
 from .._site import Site
 from ._person import GIVEN
 from ._request import CodeRequest
@@ -32,6 +32,9 @@ class Proposed(Struct, frozen=True):
 
 async def propose(request: CodeRequest, site: Site, base: str) -> Proposed:
     """The contract that a person gave, else one that a model writes, else the checks that the repository has."""
+    if request.contract is not None:
+        contract = usable(request.contract)
+        return Proposed(contract, "proposed by whoever asked for this", contract.weaknesses())
     if request.contract_file is not None:
         contract = await given_contract(Path(request.contract_file), site.mirror, base)
         return Proposed(contract, f"{GIVEN}: {request.contract_file}")

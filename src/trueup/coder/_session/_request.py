@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from trueup.contract import Contract
+
 
 class Deliver(StrEnum):
     """What becomes of a change that is verified and approved."""
@@ -45,7 +47,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 class CodeRequest(Struct, frozen=True, kw_only=True):
     """One `trueup code`: what is wanted, where, by whom, and within which limits.
 
-    `folder` is where the person stood, `generate` and `judge` name models, or programs (`command:…`),
+    `folder` is where the person stood, `contract` what whoever asks on their behalf would have done mean, `generate` and `judge` name models, or programs (`command:…`),
     that answer a prompt. A `cassette` that is there gives the vendor's answers; one that is not is recorded.
     With `user_config` an agent has the person's own configuration of it, hooks and servers included.
     """
@@ -56,6 +58,7 @@ class CodeRequest(Struct, frozen=True, kw_only=True):
     base: str | None = None
     model: str | None = None
     contract_file: str | None = None
+    contract: Contract | None = None
     generate: str | None = None
     attempts_at_a_contract: int = 3
     judge: str | None = None

@@ -8,16 +8,18 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from trueup.contract import CheckCompleted, CheckResult
 from trueup.core.errors import InputError, TrueupError
 from trueup.core.protocols import Event
 from trueup.core.trust import data_folder
-from trueup.runs import EventRecord, RunInfo, RunStore, Started, StoredRecord, as_record
+from trueup.runs import CheckRecord, EventRecord, RunInfo, RunStore, Started, StoredRecord, as_record
 
 from .._site import Site, open_site
-from ._chronicle import Chronicle, Listener
+from ._chronicle import Chronicle, Listener, Told
 from ._ground import Ground, engine_of
 from ._lease import Lease, LeaseTakenError
 from ._person import Absent, Once, Person, Revise, SendBack
+from ._policy import gate_of
 from ._request import CodeRequest, Deliver
 from ._session import Session
 from ._states import FailureReason, State
@@ -29,14 +31,20 @@ PATIENCE_SECS = 30
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
-    """One line of a list of sessions. `owner` is the process that works on it now."""
+    """One line of a list of sessions. `owner` is the process that works on it now, `engine` what was asked for.
+
+    `updated_at` and `message` are of its latest change of state.
+    """
 
     id: str
     state: State
     reason: FailureReason | None
+    message: str
     intent: str
+    engine: str
     repository: str
     started_at: str
+    updated_at: str
     owner: int | None
 
 
@@ -84,19 +92,22 @@ class Sessions:
 
     async def respond(self, session_id: str, words: str, person: Person, listener: Listener) -> Story | None:
         """Say something to a session. Where another process works on it, it hears it, and there is nothing to wait for."""
-        _must_be_text(words)
         story, _ = await self._unfinished(session_id)
         if self._lease(story.id).owner() is not None:
-            await self._say(story, words)
+            await self.say(story.id, words)
             return None
+        _must_be_text(words)
         if story.state is State.CONTRACT_PROPOSED:
             return await self.resume(story.id, Once(Revise(words), person), listener)
         if story.state is State.NEEDS_APPROVAL:
             return await self.resume(story.id, Once(SendBack(words), person), listener)
-        await self._say(story, words)
+        await self.say(story.id, words)
         return await self.resume(story.id, person, listener)
 
-    async def _say(self, story: Story, words: str) -> None:
+    async def say(self, session_id: str, words: str) -> None:
+        """Put down what a person says to the engine; whoever works on the session hears it."""
+        _must_be_text(words)
+        story, _ = await self._unfinished(session_id)
         await self._store.append(story.id, [as_record(UserInput(words))])
 
     async def abandon(self, session_id: str, why: str) -> Story:
@@ -131,7 +142,7 @@ class Sessions:
         ids = [run.run_id for run in runs]
         created = await self._store.latest(ids, "session_created")
         states = await self._store.latest(ids, "state_changed")
-        return [self._summary(run, _data(created.get(run.run_id)), _data(states.get(run.run_id))) for run in runs]
+        return [self._summary(run, created.get(run.run_id), states.get(run.run_id)) for run in runs]
 
     async def story(self, session_id: str) -> Story:
         """A session as it is known."""
@@ -170,14 +181,18 @@ class Sessions:
     def _folder_of(self, story: Story) -> Path:
         return self._folder / story.id
 
-    def _summary(self, run: RunInfo, created: dict[str, Any], state: dict[str, Any]) -> SessionSummary:
+    def _summary(self, run: RunInfo, created: StoredRecord | None, changed: StoredRecord | None) -> SessionSummary:
+        state = _data(changed)
         return SessionSummary(
             id=run.run_id,
             state=State(state.get("state", State.CREATED)),
             reason=FailureReason(state["reason"]) if state.get("reason") else None,
+            message=state.get("message", ""),
             intent=run.intent,
-            repository=created.get("repository", ""),
+            engine=run.agent_name or "",
+            repository=_data(created).get("repository", ""),
             started_at=run.started_at,
+            updated_at=changed.at if changed is not None else run.started_at,
             owner=self._lease(run.run_id).owner(),
         )
 
@@ -196,7 +211,7 @@ def _data(stored: StoredRecord | None) -> dict[str, Any]:
 
 async def _can_be_done(request: CodeRequest, site: Site, base: str) -> None:
     """Fail before anything is run, where there is nobody to do the work or to commit it."""
-    engine = await engine_of(request, site, base)
+    engine = await engine_of(request, site, base, await gate_of(site, base))
     await engine.version()
     if request.deliver in {Deliver.MERGE, Deliver.BRANCH}:
         await site.repo.identity()
@@ -216,6 +231,15 @@ def told_again(session_id: str, records: list[StoredRecord]) -> Story:
         if event is not None:
             story.tell(event)
     return story
+
+
+def told_of(session_id: str, stored: StoredRecord) -> Told | None:
+    """A record of a session as it was told when it was written; None for one that was not."""
+    record = stored.record
+    event = as_event(stored)
+    if isinstance(record, CheckRecord):
+        event = CheckCompleted(msgspec.convert(record.result, CheckResult))
+    return None if event is None else Told(session_id, stored.seq, stored.at, event)
 
 
 def as_event(stored: StoredRecord) -> Event | None:

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from trueup.harness import Engine, Task
+from trueup.policy import POLICY_FILE
 from trueup.runs import Turn
 from trueup.workspace import Profile, Workspace
 
@@ -44,7 +45,7 @@ class WorkStep:
             model=request.model,
             sandbox=str(self._ground.site.layers.backend),
             network=chosen_network(request.network, engine, confined=self._ground.confined).value,
-            left_out=self._left_out(engine),
+            left_out=[*self._left_out(engine), *await self._ungoverned(engine)],
         )
         await self._chronicle.record(selected)
         return await self._chronicle.enter(State.RUNNING)
@@ -54,6 +55,12 @@ class WorkStep:
         if engine.login is None or self._story.request.user_config:
             return []
         return engine.login.configured(self._ground.site.layers.environ)
+
+    async def _ungoverned(self, engine: Engine) -> list[str]:
+        """The policies, where the engine does not ask before it acts: then only the sandbox holds it."""
+        if engine.asks_first or await self._ground.gate() is None:
+            return []
+        return [f"{POLICY_FILE}: {engine.name} does not ask before it acts, and is held by the sandbox alone"]
 
     async def work(self) -> bool:
         """Let the engine have one go."""
