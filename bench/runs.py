@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bench.measure import LoopLag, medians, milliseconds, report
+from bench.measure import LoopLag, medians, milliseconds, report, timed
 from trueup.runs import RunStore, Started, Turn, encode_json
 
 BATCHES = 20
 TURNS = 500
 WRITERS = 200
 EACH = 10
+
+LONG = 1_000_000
+LONG_BATCH = 2000
+PAGE = 1000
+FOLLOWERS = 200
 
 PROMPT = "Make the tests pass, and say what you changed and why. " * 4
 TURN = Turn(
@@ -98,4 +104,77 @@ async def recording_lag() -> bool:
     return report("loop lag while recording, p99", milliseconds(lag.p99), "50 ms", lag.p99 < 0.050)
 
 
-BENCHES = (recording_batches, recording_single_turns, recording_lag)
+async def recording_a_long_run() -> bool:
+    """A million turns in one run: memory while they are recorded, then any page of them."""
+    async with places() as (store, run_id, _plain):
+        small = [Turn(prompt=f"look at part {number}", tool="read", output="fine") for number in range(LONG_BATCH)]
+        for _ in range(20):
+            await store.append(run_id, small)
+        before = most = memory()
+        for _ in range(LONG // LONG_BATCH - 20):
+            await store.append(run_id, small)
+            most = max(most, memory())
+        grown = most - before
+        worst = max([await page_secs(store, run_id, after) for after in (-1, LONG // 2, LONG - PAGE)])
+    flat = report(f"memory for {LONG:,} turns", f"{grown / 1e6:.1f} MB more", "50 MB", grown < 50e6)
+    quick = report(f"a page of {PAGE:,} of {LONG:,} turns", milliseconds(worst), "100 ms", worst < 0.1)
+    return flat and quick
+
+
+def memory() -> int:
+    """What this process has in memory now, in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+async def page_secs(store: RunStore, run_id: str, after: int) -> float:
+    async def read() -> None:
+        assert len(await store.trace(run_id, after=after, limit=PAGE)) == PAGE
+
+    return min([await timed(read) for _ in range(5)])
+
+
+async def recording_for_followers() -> bool:
+    """Single turns while many follow the run, against the same turns unseen."""
+    async with places() as (store, run_id, _plain):
+        unseen = (await store.start(Started("bench"))).run_id
+        seen = [0] * FOLLOWERS
+
+        async def follow(number: int) -> None:
+            async for _ in store.follow(run_id):
+                seen[number] += 1
+
+        async def record(where: str) -> None:
+            for _ in range(100):
+                await store.append(where, [TURN])
+
+        following = [asyncio.create_task(follow(number)) for number in range(FOLLOWERS)]
+        while not all(seen):
+            await asyncio.sleep(0.05)
+        before, after = await medians(3, lambda: record(unseen), lambda: record(run_id))
+        for task in following:
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
+    told = f"{100 * FOLLOWERS / after:,.0f} records/s delivered ({after / before:.1f} x the time of recording alone)"
+    return report(f"turns for {FOLLOWERS} followers", told, "4 x", after < 4 * before)
+
+
+async def recording_findable() -> bool:
+    """What the first search pays for everything that was recorded before it, and what the next one takes."""
+    async with places() as (store, run_id, _plain):
+        for _ in range(BATCHES):
+            await store.append(run_id, [TURN] * TURNS)
+        first = await timed(store.index)
+        again = await timed(lambda: store.search("tests pass changed"))
+    per_second = BATCHES * TURNS / first
+    told = f"{per_second:,.0f} records/s made findable, then {milliseconds(again)} a search"
+    return report("search", told, "1,000 records/s, 100 ms", per_second > 1000 and again < 0.1)
+
+
+BENCHES = (
+    recording_batches,
+    recording_single_turns,
+    recording_lag,
+    recording_a_long_run,
+    recording_for_followers,
+    recording_findable,
+)

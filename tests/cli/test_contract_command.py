@@ -195,7 +195,9 @@ async def test_the_schema_of_a_contract_refuses_what_the_program_refuses(trueup)
 
 async def test_config_show_tells_where_a_value_came_from(trueup, tmp_path):
     (tmp_path / "trueup.yaml").write_text("max_attempts: 5\n")
-    told = json.loads((await trueup("config", "show", "--json", TRUEUP_GENERATE="cat")).stdout.text)["settings"]
+    environ = {"TRUEUP_GENERATE": "cat", "TRUEUP_DATABASE_URL": "postgresql://ada:secret@db/runs"}
+    told = json.loads((await trueup("config", "show", "--json", **environ)).stdout.text)["settings"]
+    assert told["database_url"]["value"] == "postgresql://ada:…@db/runs"
     assert told["max_attempts"] == {"value": 5, "origin": "project file", "place": f"{tmp_path}/trueup.yaml:1:1"}
     assert told["generate"] == {"value": "cat", "origin": "environment", "place": "TRUEUP_GENERATE"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sqlite3
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from trueup.core.process import Command, Process
+from trueup.core.usage import Usage
 from trueup.runs import CheckRecord, Ended, EventRecord, ModelTurn, RunStore, Started, Turn
 
 TRUEUP = str(Path(sys.executable).with_name("trueup"))
@@ -22,6 +24,7 @@ TRUEUP = str(Path(sys.executable).with_name("trueup"))
 @pytest.fixture(autouse=True)
 def data_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("TRUEUP_DATABASE_URL", raising=False)
     return tmp_path / "data" / "trueup"
 
 
@@ -52,7 +55,8 @@ async def test_runs_are_listed_newest_first(trueup, store, run_id):
     later = await store.start(Started("another"))
     listed = (await trueup("runs", "list")).stdout.text.splitlines()
     assert [line.split()[0] for line in listed] == [later.run_id, run_id]
-    assert "code  completed      3 turns  mend add()" in listed[1]
+    assert re.search(r"code  completed      3 turns      \d\.\d s  mend add\(\)", listed[1])
+    assert "in_progress" in listed[0]
     found = json.loads((await trueup("runs", "list", "--kind", "code", "--json")).stdout.text)
     assert [(each["run_id"], each["status"], each["turn_count"]) for each in found] == [(run_id, "completed", 3)]
 
@@ -62,18 +66,55 @@ async def test_no_runs_are_no_error(trueup):
     assert (await trueup("runs", "list", "--json")).stdout.text == "[]\n"
 
 
-async def test_a_run_is_shown_one_line_a_record(trueup, run_id):
-    shown = await trueup("runs", "show", run_id[:10])
-    lines = [line.split("Z  ", 1)[1] for line in shown.stdout.text.splitlines()]
-    assert lines[1:] == [
-        "started: mend add()",
-        "turn 0: drive_cli go on",
-        "turn 1: drive_cli (refused by no-destructive) rm -rf /",
-        "model turn 2: m-1: I \\x1b[31mdid it",
-        "check: suite: red exit 1",
-        'state_changed: {"to": "running"}',
-        "ended: completed merged",
+def lines_of(text: str) -> list[list[str]]:
+    """The columns of a timeline, without times."""
+    return [
+        [line[:5].strip(), line[20:36].strip(), line[36:50].strip(), line[50:].strip()] for line in text.splitlines()
     ]
+
+
+async def test_a_run_is_drawn_one_line_a_record(trueup, run_id):
+    shown = await trueup("runs", "show", run_id[:10])
+    head, *lines, totals = shown.stdout.text.splitlines()
+    assert head.startswith(run_id)
+    assert lines_of("\n".join(lines)) == [
+        ["0", "started", "a1", "mend add()"],
+        ["1", "turn 0", "drive_cli", "go on · [50,013 characters of output]"],
+        ["2", "turn 1", "drive_cli", "refused by no-destructive · rm -rf /"],
+        ["3", "turn 2", "m-1", "I \\x1b[31mdid it"],
+        ["4", "check", "suite", "red · exit 1"],
+        ["5", "state_changed", "", '{"to":"running"}'],
+        ["6", "ended", "", "completed · merged"],
+    ]
+    assert totals == "3 turns · 1 refused"
+
+
+async def test_what_a_run_spent_adds_up(trueup, store):
+    run = await store.start(Started("x"))
+    spent = [Usage(1000, 20, 0.25), Usage(500, 10, 0.125), None]
+    await store.append(run.run_id, [ModelTurn(model_id="m", token_usage=each, duration_ms=61_500.0) for each in spent])
+    await store.append(run.run_id, [Turn(tool="check_outcome", output={"passed": False}, verifier_verdict="fail")])
+    lines = (await trueup("runs", "show", run.run_id)).stdout.text.splitlines()
+    assert lines[2].endswith("1 min 02 s · 1,000 + 20 tokens · $0.2500 in all")
+    assert lines[3].endswith("500 + 10 tokens · $0.3750 in all")
+    assert lines[4].endswith("1 min 02 s")
+    assert "check_outcome  fail · [16 characters of output]" in lines[5]
+    assert lines[-1] == "4 turns · 1 failed verdict · 1,500 + 30 tokens · $0.3750 · more that nobody reported"
+
+
+async def test_a_long_run_is_shown_in_parts(trueup, store):
+    run = await store.start(Started("x"))
+    await store.append(run.run_id, [Turn(prompt=str(number)) for number in range(1500)])
+    first = (await trueup("runs", "show", run.run_id)).stdout.text.splitlines()
+    assert len(first) == 503
+    assert first[-2:] == ["499 turns in what is shown", "left out: 1,001 records after: --after 499"]
+    last = (await trueup("runs", "show", run.run_id, "--after", "1498", "--limit", "5")).stdout.text.splitlines()
+    assert [line[:5].strip() for line in last[1:3]] == ["1499", "1500"]
+    assert last[-1] == "left out: 1,499 records before"
+    data = json.loads((await trueup("runs", "show", run.run_id, "--json")).stdout.text)
+    assert [each["seq"] for each in data["records"]] == list(range(1501))
+    part = json.loads((await trueup("runs", "show", run.run_id, "--json", "--after", "9", "--limit", "2")).stdout.text)
+    assert [each["seq"] for each in part["records"]] == [10, 11]
 
 
 async def test_whole_records_are_shown_on_request_and_to_programs(trueup, run_id):
@@ -94,7 +135,7 @@ async def test_names_that_are_no_text_are_shown(trueup, store):
 
 
 async def test_a_run_that_is_not_there_is_bad_input(trueup, run_id):
-    for verb in ("show", "tail", "verify"):
+    for verb in ("show", "tail", "verify", "export"):
         finished = await trueup("runs", verb, "zzz")
         assert finished.exit_code == 2
         assert "there is no run 'zzz'" in finished.stderr.text
@@ -132,14 +173,15 @@ async def test_a_live_run_is_followed_to_its_end(store, data_folder):
 
 async def test_a_tail_can_begin_near_the_end(trueup, run_id):
     last = (await trueup("runs", "tail", run_id, "-n", "2")).stdout.text.splitlines()
-    assert [line.split("Z  ", 1)[1] for line in last] == ['state_changed: {"to": "running"}', "ended: completed merged"]
+    assert [each[0] for each in lines_of("\n".join(last))] == ["5", "6"]
+    assert last[1].endswith("completed · merged")
 
 
 async def test_following_is_interrupted_by_ctrl_c(store):
     run = await store.start(Started("x"))
     async with Process(Command(argv=(TRUEUP, "runs", "tail", run.run_id), timeout_secs=60)) as process:
         async for line in process.lines():
-            assert line.endswith("started: x")
+            assert line.split()[-2:] == ["started", "x"]
             break
         await asyncio.sleep(0.3)
         os.kill(process.pid, signal.SIGINT)

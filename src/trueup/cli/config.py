@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import click
 import msgspec
 
@@ -35,7 +38,7 @@ def show_settings(as_json: bool) -> None:
 
 
 def _as_data(resolved: Resolved) -> dict[str, object]:
-    values = msgspec.to_builtins(resolved.settings)
+    values = _shown(resolved)
     return {
         "settings": {
             name: {"value": values[name], "origin": origin.layer, "place": origin.place}
@@ -46,11 +49,18 @@ def _as_data(resolved: Resolved) -> dict[str, object]:
 
 
 def _as_text(resolved: Resolved) -> str:
-    rows = [
-        (name, _show_value(getattr(resolved.settings, name)), str(origin)) for name, origin in resolved.origins.items()
-    ]
+    values = _shown(resolved)
+    rows = [(name, _show_value(values[name]), str(origin)) for name, origin in resolved.origins.items()]
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     return "\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for name, value, origin in rows)
+
+
+def _shown(resolved: Resolved) -> dict[str, Any]:
+    """The values, without the password that an address can hold."""
+    values: dict[str, Any] = msgspec.to_builtins(resolved.settings)
+    if values["database_url"] is not None:
+        values["database_url"] = re.sub(r"(?<=://)([^:@/]*):[^@/]*@", r"\1:…@", values["database_url"])
+    return values
 
 
 def _show_value(value: object) -> str:

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from trueup.core.text import visible
-from trueup.runs import (
-    AnyRecord,
-    CheckRecord,
-    Ended,
-    EventRecord,
-    ModelTurn,
-    RunInfo,
-    RunStore,
-    Started,
-    StoredRecord,
-    Turn,
-    Verification,
-)
+from trueup.core.errors import InputError
+from trueup.runs import Pruned, RunInfo, RunStore, StoredRecord, Totals, Verification
 
-from ._main import EXIT_NO
-from ._shared import T, json_option, run_async, show
+from ._main import EXIT_NO, tell
+from ._runs_export import export, send
+from ._runs_view import found_text, left_out, pruned_text, run_line, shown, step_line, whole_text
+from ._runs_when import moment
+from ._shared import T, is_terminal, json_option, run_async, show
 
-LINE_WIDTH = 100
+MOST_SHOWN = 500
+STATUSES = ["in_progress", "completed", "incomplete", "cancelled"]
 
 
 @click.group()
@@ -53,30 +47,35 @@ def list_command(kind: str | None, agent: str | None, limit: int, as_json: bool)
       trueup runs list --kind code --limit 5
     """
     found = _with_store(lambda store: store.list(kind=kind, agent_id=agent, limit=limit))
-    text = "\n".join(_run_line(run) for run in found) or "no runs"
+    text = "\n".join(run_line(run) for run in found) or "no runs"
     show(msgspec.to_builtins(found), text, as_json=as_json)
 
 
 @command.command("show")
 @click.argument("run")
 @click.option("--full", is_flag=True, help="Print every record whole.")
+@click.option("--after", type=click.IntRange(min=-1), default=-1, metavar="SEQ", help="Begin after this record.")
+@click.option("--limit", type=click.IntRange(min=1), help="How many records at most; default: 500, and all for --json.")
 @json_option
-def show_command(run: str, full: bool, as_json: bool) -> None:
-    """Show what happened in RUN, one line a record.
+def show_command(run: str, full: bool, after: int, limit: int | None, as_json: bool) -> None:
+    """Draw what happened in RUN: each turn with its tool, outcome, verdict, time, tokens and cost.
+
+    A failed verdict is amber: it is a finding, and no failure of the run.
 
     \b
     Examples:
       trueup runs show 0v0r
-      trueup runs show 0v0r --full
+      trueup runs show 0v0r --full --after 120 --limit 1
     """
 
-    async def read(store: RunStore) -> tuple[RunInfo, list[StoredRecord]]:
+    async def draw(store: RunStore) -> None:
         info = await store.find(run)
-        return info, await store.trace(info.run_id)
+        if as_json:
+            await _print_json(store, info, after, limit)
+        else:
+            await _print_timeline(store, info, after, limit or MOST_SHOWN, full=full)
 
-    info, records = _with_store(read)
-    lines = [_run_line(info), *(_whole_text(each) if full else _record_line(each) for each in records)]
-    show({"run": msgspec.to_builtins(info), "records": _data(records)}, "\n".join(lines), as_json=as_json)
+    _with_store(draw)
 
 
 @command.command("tail")
@@ -95,11 +94,108 @@ def tail_command(run: str, lines: int | None, as_json: bool) -> None:
     async def follow(store: RunStore) -> None:
         info = await store.find(run)
         after = -1 if lines is None else max(-1, info.record_count - lines - 1)
+        totals = Totals()
         async for each in store.follow(info.run_id, after=after):
-            # Printing can block as long as a reader likes.
-            await asyncio.to_thread(click.echo, _json_line(each) if as_json else visible(_record_line(each)))
+            await _echo(_json_line(each) if as_json else step_line(each, info, totals))
 
     _with_store(follow)
+
+
+@command.command("search")
+@click.argument("words")
+@click.option("--kind", help="Only in runs of this kind.")
+@click.option("--agent", metavar="ID", help="Only in runs of this agent.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only in runs that stand so.")
+@click.option("--since", callback=moment, metavar="TIME", help="Only records since: 30d, 12h, 2026-01-31.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many at most.")
+@json_option
+def search_command(
+    words: str,
+    kind: str | None,
+    agent: str | None,
+    status: str | None,
+    since: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Find records that have all WORDS, the latest first: in intents, prompts, tools, outputs, answers, checks, events.
+
+    "Words in quotes" follow each other, and word* is the beginning of one. What was recorded since the last search is
+    made findable first, which can take a while.
+
+    \b
+    Examples:
+      trueup runs search "timeout pytest"
+      trueup runs search '"connection refused"' --since 7d
+    """
+    found = _with_store(
+        lambda store: store.search(words, kind=kind, agent_id=agent, status=status, since=since, limit=limit)
+    )
+    text = "\n".join(found_text(each) for each in found) or "nothing found"
+    show(msgspec.to_builtins(found), text, as_json=as_json)
+
+
+@command.command("export")
+@click.argument("run")
+@click.option("--format", "form", type=click.Choice(["jsonl", "otlp", "html"]), default="jsonl", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of to stdout.")
+@click.option("--endpoint", metavar="URL", help="Send OTLP to a collector, as http://HOST:4318, instead of writing it.")
+@click.option("--content", is_flag=True, help="OTLP: with prompts, parameters, outputs and answers.")
+def export_command(run: str, form: str, output: Path | None, endpoint: str | None, content: bool) -> None:
+    """Export RUN: every record as a line of JSON, OpenTelemetry spans, or a page that stands alone.
+
+    \b
+    Examples:
+      trueup runs export 0v0r > run.jsonl
+      trueup runs export 0v0r --format html --output run.html
+      trueup runs export 0v0r --format otlp --endpoint http://localhost:4318
+    """
+    if form != "otlp" and (endpoint is not None or content):
+        raise InputError("--endpoint and --content are for --format otlp")
+    if endpoint is not None and output is not None:
+        raise InputError("--endpoint sends the run, and --output writes it: choose one")
+
+    async def work(store: RunStore) -> None:
+        info = await store.find(run)
+        if endpoint is not None:
+            await send(store, info, endpoint, content=content)
+        else:
+            await export(store, info, form, output, content=content)
+
+    _with_store(work)
+
+
+@command.command("prune")
+@click.option("--older-than", callback=moment, metavar="AGE", help="Runs that ended so long ago: 30d, 12h, 2026-01-31.")
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the newest N runs that have ended.")
+@click.option("--kind", help="Only runs of this kind.")
+@click.option("--dry-run", is_flag=True, help="Only say which.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def prune_command(
+    older_than: str | None, keep: int | None, kind: str | None, dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    """Remove runs that have ended, and give their space back.
+
+    Never one that is open, and so no session that can be resumed. Nothing is removed unless this is called.
+
+    \b
+    Examples:
+      trueup runs prune --older-than 30d --dry-run
+      trueup runs prune --keep 100 --yes
+    """
+    if older_than is None and keep is None:
+        raise InputError("say which runs are to go: --older-than 30d, or --keep 100")
+
+    async def prune(store: RunStore, *, dry_run: bool) -> Pruned:
+        return await store.prune(before=older_than, keep=keep or 0, kind=kind, dry_run=dry_run)
+
+    found = _with_store(lambda store: prune(store, dry_run=True))
+    if not dry_run and found.runs:
+        _ask(found, yes=yes)
+    if not dry_run:
+        found = _with_store(lambda store: prune(store, dry_run=False))
+    show(msgspec.to_builtins(found), pruned_text(found, dry_run=dry_run), as_json=as_json)
 
 
 @command.command("verify")
@@ -135,54 +231,53 @@ def _with_store(work: Callable[[RunStore], Coroutine[Any, Any, T]]) -> T:
     return run_async(inside())
 
 
-def _data(records: list[StoredRecord]) -> list[Any]:
-    return [msgspec.to_builtins(each) for each in records]
+def _ask(found: Pruned, *, yes: bool) -> None:
+    if yes:
+        return
+    if not is_terminal(sys.stdin):
+        raise InputError(f"{len(found.runs)} runs would be removed for good: say --yes, or look with --dry-run")
+    tell(pruned_text(found, dry_run=True))
+    if not click.confirm("Remove them for good?", err=True):
+        raise click.exceptions.Exit(EXIT_NO)
+
+
+async def _print_timeline(store: RunStore, run: RunInfo, after: int, limit: int, *, full: bool) -> None:
+    await _echo(shown(run_line(run)))
+    totals, last = Totals(), after
+    async for page in store.pages(run.run_id, after=after, until=min(after + limit, run.record_count - 1)):
+        for stored in page:
+            line = step_line(stored, run, totals)
+            await _echo(whole_text(stored) if full else line)
+            last = stored.seq
+    missing = left_out(run, after, last)
+    await _echo(f"{totals}{' in what is shown' if missing else ''}")
+    if missing:
+        await _echo(missing)
+
+
+async def _print_json(store: RunStore, run: RunInfo, after: int, limit: int | None) -> None:
+    """One document, a page at a time: a long run does not have to fit into memory."""
+    until = run.record_count - 1 if limit is None else min(after + limit, run.record_count - 1)
+    await _echo('{\n  "run": ' + _indented(msgspec.to_builtins(run), 2) + ',\n  "records": [', newline=False)
+    before = "\n"
+    async for page in store.pages(run.run_id, after=after, until=until):
+        for stored in page:
+            await _echo(f"{before}    {_indented(msgspec.to_builtins(stored), 4)}", newline=False)
+            before = ",\n"
+    await _echo("\n  ]\n}")
+
+
+def _indented(data: Any, depth: int) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False).replace("\n", "\n" + " " * depth)
+
+
+async def _echo(text: str, *, newline: bool = True) -> None:
+    # Printing can block as long as a reader likes.
+    await asyncio.to_thread(click.echo, text, nl=newline)
 
 
 def _json_line(stored: StoredRecord) -> str:
     return json.dumps(msgspec.to_builtins(stored), ensure_ascii=False)
-
-
-def _run_line(run: RunInfo) -> str:
-    turns = f"{run.turn_count} turn{'' if run.turn_count == 1 else 's'}"
-    return f"{run.run_id}  {run.started_at[:19]}Z  {run.kind}  {run.status:<11}  {turns:>9}  {_short(run.intent)}"
-
-
-def _record_line(stored: StoredRecord) -> str:
-    return f"{stored.seq:>5}  {stored.at[:23]}Z  {_short(_sentence(stored.record))}"
-
-
-def _whole_text(stored: StoredRecord) -> str:
-    whole = json.dumps(msgspec.to_builtins(stored.record), indent=2, ensure_ascii=False)
-    return f"{stored.seq:>5}  {stored.at}  {stored.hash}\n{whole}"
-
-
-def _sentence(record: AnyRecord) -> str:
-    match record:
-        case Started():
-            return f"started: {record.intent}"
-        case Turn():
-            return f"turn {record.index}: {record.tool or 'no tool'}{_outcome(record)} {record.prompt or ''}"
-        case ModelTurn():
-            return f"model turn {record.index}: {record.model_id or 'a model'}: {record.assistant_text}"
-        case CheckRecord(result=result):
-            colour = "green" if result.get("passed") else "red"
-            return f"check: {result.get('name', 'unnamed')}: {colour} {result.get('reason') or ''}"
-        case EventRecord():
-            return f"{record.type}: {json.dumps(record.data, ensure_ascii=False)}" if record.data else record.type
-        case Ended():
-            return f"ended: {record.status} {record.summary}"
-
-
-def _outcome(turn: Turn) -> str:
-    if turn.policy_rejected is not None:
-        return f" (refused by {turn.policy_rejected.get('rule')})"
-    return "" if turn.verifier_verdict == "not_run" else f" ({turn.verifier_verdict})"
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LINE_WIDTH else f"{line[: LINE_WIDTH - 1]}…"
 
 
 def _count(records: int) -> str:

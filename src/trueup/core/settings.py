@@ -18,9 +18,9 @@ from .files import user_folder
 PREFIX = "TRUEUP_"
 PROJECT_FILE = "trueup.yaml"
 
-# What only a person may set: a repository that could would run its own commands on the user's machine, or spend and
-# send away what is the user's.
-PERSONAL = frozenset({"generate", "model", "engine"})
+# What only a person may set: a repository that could would run its own commands on the user's machine, or spend,
+# send away or throw away what is the user's.
+PERSONAL = frozenset({"generate", "model", "engine", "database_url", "keep_runs_days"})
 
 # Parts of trueup.yaml that other rooms read.
 OTHER_PARTS = ("contract", "agents")
@@ -37,6 +37,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     ) = None
     engine: (
         Annotated[str, Meta(description="Who does the work of `trueup code`: `command:PROGRAM ARGUMENTS`.")] | None
+    ) = None
+    database_url: (
+        Annotated[str, Meta(description="Where runs are kept: `sqlite:///PATH`, `postgresql://…`; default: a file.")]
+        | None
+    ) = None
+    keep_runs_days: (
+        Annotated[int, Meta(ge=1, description="`trueup serve` removes runs that ended longer ago; default: none.")]
+        | None
     ) = None
     max_attempts: Annotated[int, Meta(ge=1, description="How often a model may try to write a valid contract.")] = 3
 
@@ -89,6 +97,14 @@ def resolve(
     return Resolved(_build(values, origins), origins, _stray_variables(environ))
 
 
+def user_settings(environ: Mapping[str, str] | None = None) -> Settings:
+    """What the user has set for themselves, in whatever folder they are."""
+    environ = os.environ if environ is None else environ
+    layers = [_file_layer(user_file(environ), "user file"), _environment_layer(environ)]
+    values = {name: value for layer in layers for name, value in layer.values.items()}
+    return _build(values, {name: origin for layer in layers for name, origin in layer.origins.items()})
+
+
 def user_file(environ: Mapping[str, str]) -> Path:
     """The user's own settings, by the XDG rules."""
     return user_folder("XDG_CONFIG_HOME", ".config", environ) / "trueup" / "config.yaml"
@@ -119,7 +135,7 @@ def _project_layer(folder: Path, environ: Mapping[str, str]) -> Layer:
     layer = _file_layer(path, "project file")
     for name in PERSONAL & layer.values.keys():
         raise InputError(
-            f"{layer.origins[name].place}: {name!r} decides what is run or called in your name, so a repository cannot set it; "
+            f"{layer.origins[name].place}: {name!r} decides what is run, called or kept in your name, so a repository cannot set it; "
             f"put it in {user_file(environ)} or set {PREFIX}{name.upper()}"
         )
     return layer

@@ -10,10 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from trueup.core.errors import InfrastructureError, InputError
+from trueup.core.settings import user_settings
 from trueup.core.trust import data_folder
 
 from ._migrations import is_current, migrate
@@ -35,8 +36,8 @@ class Database:
 
     @classmethod
     def open(cls, url: str | None) -> Database:
-        """Open it, made or brought up to date where necessary."""
-        parsed = _parse(url)
+        """Open it, made or brought up to date where necessary. Without an address, the one that the user set."""
+        parsed = _parse(url or user_settings().database_url or None)
         database = cls(_engine(parsed), parsed.database or "" if _is_sqlite(parsed) else repr(parsed))
         try:
             database._bring_up_to_date()
@@ -48,6 +49,11 @@ class Database:
     def close(self) -> None:
         """Let go of every connection."""
         self._engine.dispose()
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file of this machine."""
+        return _is_sqlite(self._engine.url)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -64,6 +70,20 @@ class Database:
             connection = plain.execution_options(**{_WRITES: True})
             with connection.begin():
                 yield connection
+
+    def maintain(self, *statements: str) -> None:
+        """Execute what cannot be part of a transaction."""
+        with self._explained(), self._engine.connect() as plain:
+            driver: Any = plain.execution_options(isolation_level="AUTOCOMMIT").connection.driver_connection
+            for statement in statements:
+                driver.execute(statement)
+
+    def hold(self, number: int) -> Connection:
+        """A connection that holds an advisory lock of PostgreSQL until it is closed for good."""
+        with self._explained():
+            connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            connection.scalar(select(func.pg_advisory_lock(number)))
+            return connection
 
     def _bring_up_to_date(self) -> None:
         with self.reading() as connection:
@@ -86,6 +106,8 @@ def _explain(error: SQLAlchemyError) -> str:
         return f"another process has held the database for {BUSY_SECS} s; try again when it is done"
     if "not a database" in reason:
         return "this is no database; move the file away, and trueup makes a new one"
+    if "connection" in reason and ("failed" in reason or "refused" in reason):
+        return f"the database cannot be reached ({' '.join(reason.split())}); is the server running, and the address right?"
     return f"the database failed ({reason}); nothing of this was kept"
 
 
@@ -95,7 +117,10 @@ def _parse(url: str | None) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise InputError(f"{url!r} is no database: use sqlite:///PATH") from None
+        raise InputError(f"{url!r} is no database: use sqlite:///PATH or postgresql://USER@HOST/NAME") from None
+    if parsed.drivername in ("postgresql", "postgres"):
+        # The driver that trueup[postgres] brings; SQLAlchemy would look for another one.
+        parsed = parsed.set(drivername="postgresql+psycopg")
     if _is_sqlite(parsed) and parsed.database in (None, "", ":memory:"):
         raise InputError(f"{url}: a database in memory keeps nothing; use sqlite:///PATH")
     return parsed
@@ -109,9 +134,12 @@ def _engine(url: URL) -> Engine:
     if _is_sqlite(url):
         _make_private_file(Path(url.database or ""))
     try:
-        engine = create_engine(url)
+        # A server can be restarted under a connection that waits to be used again.
+        engine = create_engine(url, pool_pre_ping=not _is_sqlite(url))
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise InputError(f"{url!r}: cannot be used ({error}); for PostgreSQL, install trueup[postgres]") from None
+    if engine.dialect.name not in ("sqlite", "postgresql"):
+        raise InputError(f"{url!r}: cannot be used; use sqlite:///PATH or postgresql://USER@HOST/NAME")
     if _is_sqlite(url):
         event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin)

@@ -46,8 +46,12 @@ class Payload(Struct, frozen=True):
 
 
 class Encoded(Struct, frozen=True):
-    """A record on its way to the database. `places` says where in `body` which payload belongs, as JSON."""
+    """A record on its way to the database, and as it will be read from there.
 
+    `places` says where in `body` which payload belongs, as JSON.
+    """
+
+    record: AnyRecord
     kind: str
     type: str | None
     numbered: bool
@@ -58,23 +62,24 @@ class Encoded(Struct, frozen=True):
 
 def encode(record: Record) -> Encoded:
     """Encode a record; an `InputError` where it could not be read back."""
-    numbered = isinstance(record, Turn | ModelTurn)
-    if numbered:
+    is_turn = isinstance(record, Turn | ModelTurn)
+    if is_turn:
         # The store stamps the index beside the body, whatever the caller claimed.
         record = msgspec.structs.replace(record, index=UNSET)
     try:
         content = encode_json(record)
-        decode(content, None)
+        known = decode(content, None)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise InputError(f"a {type(record).__name__} cannot be recorded: {error}") from None
     kind = str(type(record).__struct_config__.tag)
     event = clean(record.type) if isinstance(record, EventRecord) else None
     if len(content) <= LARGE_BYTES:
-        return Encoded(kind, event, numbered, content.decode(), None, ())
-    return _encode_large(kind, event, numbered, content)
+        return Encoded(known, kind, event, is_turn, content.decode(), None, ())
+    body, places, payloads = _encode_large(content)
+    return Encoded(known, kind, event, is_turn, body, places, payloads)
 
 
-def _encode_large(kind: str, event: str | None, numbered: bool, content: bytes) -> Encoded:
+def _encode_large(content: bytes) -> tuple[str, str, tuple[Payload, ...]]:
     places: list[tuple[Place, str]] = []
     payloads: list[Payload] = []
 
@@ -93,7 +98,7 @@ def _encode_large(kind: str, event: str | None, numbered: bool, content: bytes) 
         # First, since the others are put into it.
         places.insert(0, places.pop())
         body = b"null"
-    return Encoded(kind, event, numbered, body.decode(), encode_json(places).decode(), tuple(payloads))
+    return body.decode(), encode_json(places).decode(), tuple(payloads)
 
 
 def _without_large_strings(value: Any, place: Place, take: Any) -> Any:
@@ -157,6 +162,11 @@ def decode(content: bytes, index: int | None) -> AnyRecord:
     except msgspec.DecodeError:
         # Text that no encoding can carry (the name of a file, say) has escapes that only the standard library reads.
         record = msgspec.convert(json.loads(content), AnyRecord)
+    return numbered(record, index)
+
+
+def numbered(record: AnyRecord, index: int | None) -> AnyRecord:
+    """A record with the index that the store stamped, where it has one."""
     return record if index is None else msgspec.structs.replace(record, index=index)
 
 

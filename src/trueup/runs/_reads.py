@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, or_, select
 
 from trueup.core.errors import InfrastructureError, InputError, TrueupError
 
 from ._encoding import clean, decode, payload_hashes, unpack, whole
-from ._records import RunInfo, StoredRecord
+from ._records import KINDS, RunInfo, StoredRecord
 from ._tables import payloads, records, runs
 from ._writes import chunks, run_info
 
@@ -50,15 +50,29 @@ def list_runs(connection: Connection, kind: str | None, agent_id: str | None, li
     return [run_info(row) for row in connection.execute(query).mappings()]
 
 
+def counts(connection: Connection, run_ids: Sequence[str]) -> dict[str, int]:
+    """How many records each of these runs has."""
+    found: dict[str, int] = {}
+    for some in chunks(run_ids):
+        rows = connection.execute(select(runs.c.run_id, runs.c.record_count).where(runs.c.run_id.in_(some)))
+        found.update((run_id, count) for run_id, count in rows)
+    return found
+
+
 def trace(
     connection: Connection, run_id: str, after: int, limit: int | None, types: Collection[str] | None
 ) -> list[StoredRecord]:
     """Records of a run after a place in it, with their payloads."""
     query = select(records).where(records.c.run_id == run_id, records.c.seq > after).order_by(records.c.seq)
     if types is not None:
-        wanted = [clean(each) for each in types]
-        query = query.where(or_(records.c.kind.in_(wanted), records.c.type.in_(wanted)))
+        query = query.where(_is_one_of([clean(each) for each in types]))
     return _restore_all(connection, connection.execute(query.limit(limit)).mappings().all())
+
+
+def _is_one_of(wanted: list[str]) -> ColumnElement[bool]:
+    of_type = records.c.type.in_(wanted)
+    # Events alone are found by an index, however many turns there are between them.
+    return of_type if KINDS.isdisjoint(wanted) else or_(records.c.kind.in_(wanted), of_type)
 
 
 def latest(connection: Connection, run_ids: Sequence[str], event_type: str) -> dict[str, StoredRecord]:

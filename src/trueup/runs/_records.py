@@ -44,6 +44,7 @@ class Turn(Record, frozen=True):
     cli_outcome: dict[str, Any] | None = None
     verifier_verdict: Literal["pass", "fail", "not_run"] = "not_run"
     policy_rejected: dict[str, Any] | None = None
+    duration_ms: float | None = None
 
 
 class ModelTurn(Record, frozen=True):
@@ -80,7 +81,9 @@ class Ended(Record, frozen=True):
 
 
 AnyRecord = Started | Turn | ModelTurn | CheckRecord | EventRecord | Ended
-Numbered = Turn | ModelTurn
+KINDS = frozenset(
+    str(each.__struct_config__.tag) for each in (Started, Turn, ModelTurn, CheckRecord, EventRecord, Ended)
+)
 
 
 class StoredRecord(Struct, frozen=True):
@@ -137,3 +140,21 @@ class Verification(Struct, frozen=True):
     records: int
     problem: str | None = None
     seq: int | None = None
+
+
+class Found(Struct, frozen=True):
+    """A record that has the words somebody looked for. In `snippet` they stand between « and »."""
+
+    run: RunInfo
+    seq: int
+    at: str
+    kind: str
+    snippet: str
+
+
+class Pruned(Struct, frozen=True):
+    """What was removed, or would be."""
+
+    runs: list[RunInfo]
+    records: int
+    payloads: int = 0

@@ -5,51 +5,62 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from trueup.core.errors import InputError
+from trueup.core.errors import InputError, TrueupError
 
 from ._encoding import encode_json
+from ._hub import PAGE, Hub, Reads, Tap
 from ._ids import now
-from ._records import Appended, Ended, Record, RunInfo, Started, StoredRecord, Verification
+from ._records import Appended, Ended, Found, Pruned, Record, RunInfo, Started, StoredRecord, Verification
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from ._database import Database
+    from ._ownership import Lock
     from ._writes import Write
 
 # The class has a `list` of its own.
 StoredRecords = list[StoredRecord]
+FoundRecords = list[Found]
+Names = list[str]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 READERS = 4
-# How soon a follower sees what another process wrote; what this one wrote it sees at once.
-POLL_SECS = 0.2
-PAGE = 1000
+# How soon an owner of runs is known again after its database was away.
+KEEP_SECS = 5
+TURNS = frozenset({"turn", "model_turn"})
 
 
 class RunStore:
     """Runs and their records: `async with await RunStore.open() as store`."""
 
     def __init__(self, database: Database) -> None:
+        from ._reads import counts
         from ._writer import Writer
 
         self._database = database
-        self._writer = Writer(database)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="trueup-runs-reader")
-        self._followers: dict[str, set[asyncio.Event]] = {}
+        self._hub = Hub(Reads(lambda run_ids: self._read(counts, run_ids), self._page))
+        self._writer = Writer(database, self._hub)
 
     @classmethod
     async def open(cls, url: str | None = None) -> Self:
-        """Open the database at `sqlite:///PATH`, else the user's own, making or updating it where necessary."""
+        """Open the database at `sqlite:///PATH` or `postgresql://…`, made or brought up to date where necessary.
+
+        Without an address it is the one in `TRUEUP_DATABASE_URL`, else a file of the user's.
+        """
         return cls(await asyncio.to_thread(_open, url))
 
     async def aclose(self) -> None:
         """Finish what is being written, and let go of the database."""
+        await self._hub.close()
         await asyncio.to_thread(self._close)
 
     async def __aenter__(self) -> Self:
@@ -61,16 +72,25 @@ class RunStore:
         await self.aclose()
 
     async def start(
-        self, started: Started, *, run_id: str | None = None, kind: str = "run", idempotency_key: str | None = None
+        self,
+        started: Started,
+        *,
+        run_id: str | None = None,
+        kind: str = "run",
+        idempotency_key: str | None = None,
+        owner: str | None = None,
     ) -> RunInfo:
-        """Begin a run. The same key, from the same agent and for the same kind of run, gives the same run."""
+        """Begin a run. The same key, from the same agent and for the same kind of run, gives the same run.
+
+        To one that has an owner, by `owning`, only those write who name it.
+        """
         from ._writes import Start
 
         key = None if idempotency_key is None else encode_json([kind, started.agent_id, idempotency_key]).decode()
-        run: RunInfo = await self._write(Start(started, now(), kind, run_id, key))
+        run: RunInfo = await self._write(Start(started, now(), kind, run_id, key, owner))
         return run
 
-    async def append(self, run_id: str, records: Sequence[Record]) -> Appended:
+    async def append(self, run_id: str, records: Sequence[Record], *, owner: str | None = None) -> Appended:
         """Add records, adjacent and in this order, all or none; on disk when this returns.
 
         Turns are numbered by the store. Cancelled, the records are either all there or not at all. `count` is of
@@ -78,16 +98,46 @@ class RunStore:
         """
         from ._writes import Append
 
-        appended: Appended = await self._write(Append(run_id, tuple(records), now()))
-        self._wake_followers(run_id)
+        appended: Appended = await self._write(Append(run_id, tuple(records), now(), owner))
         return appended
 
-    async def end(self, run_id: str, ended: Ended) -> None:
-        """End a run; an `InputError` where there is none or it has ended."""
+    async def end(self, run_id: str, ended: Ended, *, owner: str | None = None) -> None:
+        """End a run; an `InputError` where there is none, it has ended, or it is another's."""
         from ._writes import End
 
-        await self._write(End(run_id, ended, now()))
-        self._wake_followers(run_id)
+        await self._write(End(run_id, ended, now(), owner))
+
+    @asynccontextmanager
+    async def owning(self) -> AsyncIterator[str]:
+        """A name for an owner of runs, alive until the block ends or this process dies, however it does."""
+        from ._ownership import take
+
+        name, lock = await asyncio.to_thread(take, self._database)
+        keeping = asyncio.create_task(_keep(lock))
+        try:
+            yield name
+        finally:
+            keeping.cancel()
+            await asyncio.wait([keeping])
+            await asyncio.to_thread(lock.release)
+
+    async def abandon_orphans(self, kind: str | None = None) -> Names:
+        """End every open run whose owner died, as `incomplete`; which they were.
+
+        Runs without an owner are left alone: a session, for one, has a lease of its own, and can be resumed.
+        """
+        from ._ownership import is_alive, orphans
+
+        ended = []
+        for owner, run_ids in (await self._read(orphans, kind)).items():
+            if await asyncio.to_thread(is_alive, self._database, owner):
+                continue
+            for run_id in run_ids:
+                # Somebody else may have been faster.
+                with suppress(InputError):
+                    await self.end(run_id, Ended("incomplete", termination=f"its owner {owner} is gone"), owner=owner)
+                    ended.append(run_id)
+        return ended
 
     async def get(self, run_id: str) -> RunInfo | None:
         """One run by its whole id."""
@@ -117,27 +167,52 @@ class RunStore:
 
         return await self._read(trace, run_id, after, limit, types)
 
+    async def turns(self, run_id: str, *, after: int = -1, limit: int | None = None) -> StoredRecords:
+        """The turns and model turns of a run, and nothing else; `after` is a `seq`."""
+        return await self.trace(run_id, after=after, limit=limit, types=TURNS)
+
+    async def pages(self, run_id: str, *, after: int = -1, until: int | None = None) -> AsyncIterator[StoredRecords]:
+        """The records of a run as it is now, a thousand at a time, however many there are."""
+        while page := await self._page(run_id, after):
+            yield page if until is None else [each for each in page if each.seq <= until]
+            after = page[-1].seq
+            if len(page) < PAGE or (until is not None and after >= until):
+                return
+
     async def follow(self, run_id: str, *, after: int = -1) -> AsyncIterator[StoredRecord]:
-        """Records as they are written, by whichever process, until the run has ended. None is left out."""
-        if await self.get(run_id) is None:
-            raise InputError(f"there is no run {run_id}; `trueup runs list` shows those that there are")
-        news = asyncio.Event()
-        self._followers.setdefault(run_id, set()).add(news)
-        try:
+        """Records as they are written, by whichever process, until the run has ended. None is left out.
+
+        The first has the number after `after`, and each the one after the last: to have a snapshot and what follows
+        it, read until any `seq`, and follow from there.
+        """
+        async with self._hub.listening(run_id) as listener:
+            run = await self._known(run_id)
             while True:
-                news.clear()
-                page = await self.trace(run_id, after=after, limit=PAGE)
-                for stored in page:
-                    yield stored
-                    after = stored.seq
-                    if isinstance(stored.record, Ended):
-                        return
-                if len(page) < PAGE:
-                    await _wait(news, POLL_SECS)
-        finally:
-            self._followers[run_id].discard(news)
-            if not self._followers[run_id]:
-                del self._followers[run_id]
+                listener.start_over()
+                async for page in self.pages(run_id, after=after):
+                    for stored in page:
+                        yield stored
+                        after = stored.seq
+                        if isinstance(stored.record, Ended):
+                            return
+                if run.ended:
+                    return
+                while not listener.behind:
+                    for stored in await listener.take():
+                        if stored.seq > after:
+                            yield stored
+                            after = stored.seq
+                            if isinstance(stored.record, Ended):
+                                return
+
+    async def subscribe(self, run_id: str) -> tuple[RunInfo, AsyncIterator[StoredRecord]]:
+        """A run as it is, and every record from then on: the first has the number `record_count`."""
+        run = await self._known(run_id)
+        return run, self.follow(run_id, after=run.record_count - 1)
+
+    def tapped(self, most: int) -> AbstractAsyncContextManager[Tap]:
+        """Everything that this store writes from now on; what does not fit into `most` waiting records is counted."""
+        return self._hub.tapped(most)
 
     async def latest(self, run_ids: str | Sequence[str], event_type: str) -> dict[str, StoredRecord]:
         """The newest event of a type for each of these runs that has one, in one question."""
@@ -151,6 +226,54 @@ class RunStore:
 
         return await self._read(verify, run_id)
 
+    async def search(
+        self,
+        question: str,
+        *,
+        kind: str | None = None,
+        agent_id: str | None = None,
+        status: str | None = None,
+        since: str | None = None,
+        limit: int = 20,
+    ) -> FoundRecords:
+        """Records that have every word of a question, the latest first; `"in this order"`, and `beginn*` of words.
+
+        What was recorded since somebody looked last is made findable first.
+        """
+        from ._search import Wanted, search
+
+        await self.index()
+        return await self._read(search, Wanted(question, kind, agent_id, status, since, limit))
+
+    async def index(self) -> int:
+        """Make everything that was recorded findable, so that the next search need not; how many records that was."""
+        from ._search import index_some
+
+        count = 0
+        while some := await self._in_thread(index_some, self._database):
+            count += some
+        return count
+
+    async def prune(
+        self, *, before: str | None = None, keep: int = 0, kind: str | None = None, dry_run: bool = False
+    ) -> Pruned:
+        """Remove runs that ended before a time, but not the newest `keep`, and never one that is open."""
+        from ._prune import prune, removable
+
+        if dry_run:
+            wanted = await self._read(removable, before, keep, kind)
+            return Pruned(wanted, sum(run.record_count for run in wanted))
+        return await self._in_thread(prune, self._database, before, keep, kind)
+
+    async def _known(self, run_id: str) -> RunInfo:
+        run = await self.get(run_id)
+        if run is None:
+            raise InputError(f"there is no run {run_id}; `trueup runs list` shows those that there are")
+        return run
+
+    async def _page(self, run_id: str, after: int) -> StoredRecords:
+        return await self.trace(run_id, after=after, limit=PAGE)
+
     async def _write(self, write: Write) -> Any:
         return await self._writer.submit(write)
 
@@ -159,11 +282,10 @@ class RunStore:
             with self._database.reading() as connection:
                 return question(connection, *args, **kwargs)
 
-        return await asyncio.get_running_loop().run_in_executor(self._readers, ask)
+        return await self._in_thread(ask)
 
-    def _wake_followers(self, run_id: str) -> None:
-        for news in self._followers.get(run_id, ()):
-            news.set()
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, partial(work, *args, **kwargs))
 
     def _close(self) -> None:
         self._writer.close()
@@ -178,9 +300,9 @@ def _open(url: str | None) -> Database:
     return Database.open(url)
 
 
-async def _wait(news: asyncio.Event, at_most_secs: float) -> None:
-    try:
-        async with asyncio.timeout(at_most_secs):
-            await news.wait()
-    except TimeoutError:
-        pass
+async def _keep(lock: Lock) -> None:
+    while True:
+        await asyncio.sleep(KEEP_SECS)
+        # A server that is away now may be back next time.
+        with suppress(TrueupError):
+            await asyncio.to_thread(lock.keep)

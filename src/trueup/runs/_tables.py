@@ -23,6 +23,8 @@ runs = table(
     column("record_count", BigInteger),
     column("head_hash", String),
     column("idempotency", Text),
+    column("owner", Text),
+    column("indexed_count", BigInteger),
 )
 
 records = table(
@@ -40,3 +42,6 @@ records = table(
 )
 
 payloads = table("payloads", column("hash", String), column("size", BigInteger), column("content", LargeBinary))
+
+# Which records can be searched. Their words are in `search_words` on SQLite, and beside them on PostgreSQL.
+searchable = table("searchable", column("id", BigInteger), column("run_id", String), column("seq", BigInteger))

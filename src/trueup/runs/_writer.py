@@ -16,6 +16,7 @@ from trueup.core.errors import InfrastructureError
 
 from ._database import Database
 from ._encoding import Encoded, Payload
+from ._hub import Hub
 from ._writes import Batch, Write, pack
 
 
@@ -62,8 +63,9 @@ class Job:
 class Writer:
     """Takes writes from any loop, in order."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, hub: Hub) -> None:
         self._database = database
+        self._hub = hub
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
@@ -112,20 +114,22 @@ class Writer:
     def _write_together(self, jobs: list[Job]) -> None:
         prepared = [job for job in jobs if job.works(job.prepare)]
         try:
-            packed = pack(self._database, _payloads(prepared))
+            contents = _payloads(prepared)
+            packed = pack(self._database, contents)
             with self._database.writing() as connection:
-                batch = Batch(connection, [job.write for job in prepared])
+                batch = Batch(connection, [job.write for job in prepared], self._hub.is_followed)
                 for job in prepared:
                     job.works(partial(job.apply, batch))
-                batch.flush(packed)
+                batch.flush(contents, packed)
+            self._hub.publish(batch.written)
         # The database failed, and everybody who waits has to know; the thread goes on for those who try again.
         except Exception as error:  # noqa: BLE001
             for job in prepared:
                 job.error = job.error or error
 
 
-def _payloads(jobs: Iterable[Job]) -> Iterable[Payload]:
-    return (payload for job in jobs for each in job.encoded for payload in each.payloads)
+def _payloads(jobs: Iterable[Job]) -> dict[str, Payload]:
+    return {payload.hash: payload for job in jobs for each in job.encoded for payload in each.payloads}
 
 
 def _tell(jobs: list[Job]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -13,9 +13,9 @@ from trueup.core.errors import InputError
 
 from ._chain import link, root
 from ._database import Database
-from ._encoding import Encoded, Payload, clean, encode
+from ._encoding import Encoded, Payload, clean, encode, numbered
 from ._ids import check_id, new_id
-from ._records import Appended, CheckRecord, Ended, EventRecord, ModelTurn, Record, RunInfo, Started, Turn
+from ._records import Appended, CheckRecord, Ended, EventRecord, ModelTurn, Record, RunInfo, Started, StoredRecord, Turn
 from ._tables import payloads, records, runs
 
 # SQLite takes 32,766 parameters in a statement.
@@ -47,6 +47,7 @@ class Start(Struct, frozen=True):
     run_kind: str
     run_id: str | None = None
     key: str | None = None
+    owner: str | None = None
 
     def prepare(self) -> Sequence[Encoded]:
         if self.run_id is not None:
@@ -59,7 +60,7 @@ class Start(Struct, frozen=True):
         run = describe(self.run_id or batch.unused_id(), self.run_kind, self.started, self.at)
         if run.run_id in batch.runs:
             raise InputError(f"there is already a run {run.run_id}: choose another id, or let trueup choose")
-        return batch.begin(run, self.key, encoded)
+        return batch.begin(run, self.key, self.owner, encoded)
 
 
 class Append(Struct, frozen=True):
@@ -68,6 +69,7 @@ class Append(Struct, frozen=True):
     run_id: str
     records: tuple[Record, ...]
     at: str
+    owner: str | None = None
     key: None = None
 
     def prepare(self) -> Sequence[Encoded]:
@@ -82,6 +84,7 @@ class Append(Struct, frozen=True):
             return Appended(0, 0, None, "run_not_found")
         if run.ended:
             return Appended(run.turn_count, 0, None, "run_terminal")
+        batch.check_owner(self.run_id, self.owner)
         batch.add(run, encoded, self.at)
         return Appended(run.turn_count, len(encoded), run.record_count if encoded else None, at=self.at)
 
@@ -92,6 +95,7 @@ class End(Struct, frozen=True):
     run_id: str
     ended: Ended
     at: str
+    owner: str | None = None
     key: None = None
 
     def prepare(self) -> Sequence[Encoded]:
@@ -103,6 +107,7 @@ class End(Struct, frozen=True):
             raise InputError(f"there is no run {self.run_id}; `trueup runs list` shows those that there are")
         if run.ended:
             raise InputError(f"run {self.run_id} has ended already: {run.status} at {run.ended_at}")
+        batch.check_owner(self.run_id, self.owner)
         closed = msgspec.structs.replace(
             run, status=self.ended.status, ended_at=self.at, summary=clean(self.ended.summary)
         )
@@ -134,15 +139,21 @@ def _clean_or_none(text: str | None) -> str | None:
 
 
 class Batch:
-    """The runs that a transaction is about, as they will be, and the rows that get them there."""
+    """The runs that a transaction is about, as they will be, and the rows that get them there.
 
-    def __init__(self, connection: Connection, writes: Iterable[Write]) -> None:
+    `written` has the new records of those runs that somebody follows.
+    """
+
+    def __init__(self, connection: Connection, writes: Iterable[Write], followed: Callable[[str], bool]) -> None:
         self._connection = connection
+        self._followed = followed
         self._keys: dict[str, str | None] = {}
+        self._owners: dict[str, str | None] = {}
         self._changed: dict[str, None] = {}
         self._records: list[dict[str, Any]] = []
         self.runs: dict[str, RunInfo] = {}
         self.by_key: dict[str, str] = {}
+        self.written: dict[str, list[StoredRecord]] = {}
         known = list(writes)
         self._load(runs.c.run_id, {each.run_id for each in known if each.run_id is not None})
         self._load(runs.c.idempotency, {each.key for each in known if each.key is not None})
@@ -151,6 +162,7 @@ class Batch:
         for some in chunks(sorted(values)):
             for row in self._connection.execute(select(runs).where(column.in_(some))).mappings():
                 self.runs[row["run_id"]] = run_info(row)
+                self._owners[row["run_id"]] = row["owner"]
                 if row["idempotency"] is not None:
                     self.by_key[row["idempotency"]] = row["run_id"]
 
@@ -162,9 +174,16 @@ class Batch:
             if taken is None and run_id not in self.runs:
                 return run_id
 
-    def begin(self, run: RunInfo, key: str | None, encoded: Sequence[Encoded]) -> RunInfo:
+    def check_owner(self, run_id: str, writer: str | None) -> None:
+        """A run that has an owner is written by nobody else."""
+        owner = self._owners[run_id]
+        if owner is not None and owner != writer:
+            raise InputError(f"run {run_id} belongs to another: only {owner}, which started it, writes to it")
+
+    def begin(self, run: RunInfo, key: str | None, owner: str | None, encoded: Sequence[Encoded]) -> RunInfo:
         """Add a run with its first record."""
         self._keys[run.run_id] = key
+        self._owners[run.run_id] = owner
         if key is not None:
             self.by_key[key] = run.run_id
         return self.add(run, encoded, run.started_at)
@@ -172,6 +191,7 @@ class Batch:
     def add(self, run: RunInfo, encoded: Sequence[Encoded], at: str) -> RunInfo:
         """Number the records, chain them to the run's last one, and give the run as it then is."""
         head, seq, index = run.head_hash, run.record_count, run.turn_count
+        told = self.written.setdefault(run.run_id, []) if self._followed(run.run_id) else None
         for each in encoded:
             turn_index = index if each.numbered else None
             following = link(head, run.run_id, seq, at, each.kind, each.type, turn_index, each.places, each.body)
@@ -189,16 +209,20 @@ class Batch:
                     "hash": following,
                 }
             )
+            if told is not None:
+                told.append(StoredRecord(seq, at, numbered(each.record, turn_index), following, head))
             head, seq, index = following, seq + 1, index + each.numbered
         self.runs[run.run_id] = msgspec.structs.replace(run, head_hash=head, record_count=seq, turn_count=index)
         self._changed[run.run_id] = None
         return self.runs[run.run_id]
 
-    def flush(self, packed: dict[str, dict[str, Any]]) -> None:
+    def flush(self, contents: dict[str, Payload], packed: dict[str, dict[str, Any]]) -> None:
         """Send it all to the database."""
-        begun = [{**msgspec.structs.asdict(self.runs[each]), "idempotency": key} for each, key in self._keys.items()]
+        begun = [self._beginning(each) for each in self._keys]
         going_on = [self._progress(each) for each in self._changed if each not in self._keys]
-        new = [packed[digest] for digest in unknown_payloads(self._connection, packed)]
+        missing = unknown_payloads(self._connection, contents)
+        # Removed since it was looked for: `prune` found nobody who needed it.
+        new = [packed.get(digest) or payload_row(contents[digest]) for digest in missing]
         for statement, rows in (
             (insert(runs), begun),
             (insert(payloads), new),
@@ -207,6 +231,10 @@ class Batch:
         ):
             if rows:
                 self._connection.execute(statement, rows)
+
+    def _beginning(self, run_id: str) -> dict[str, Any]:
+        row = msgspec.structs.asdict(self.runs[run_id])
+        return {**row, "idempotency": self._keys[run_id], "owner": self._owners[run_id], "indexed_count": 0}
 
     def _progress(self, run_id: str) -> dict[str, Any]:
         row = msgspec.structs.asdict(self.runs[run_id])
@@ -219,17 +247,18 @@ _PROGRESS = (
 )
 
 
-def pack(database: Database, wanted: Iterable[Payload]) -> dict[str, dict[str, Any]]:
-    """Compress those payloads that are not there yet. None is ever removed, so that this can be asked beforehand."""
-    by_hash = {each.hash: each for each in wanted}
-    if not by_hash:
+def pack(database: Database, contents: dict[str, Payload]) -> dict[str, dict[str, Any]]:
+    """Compress those payloads that are not there yet, before the database is held."""
+    if not contents:
         return {}
     with database.reading() as connection:
-        missing = unknown_payloads(connection, by_hash)
-    return {
-        digest: {"hash": digest, "size": len(by_hash[digest].content), "content": by_hash[digest].packed()}
-        for digest in missing
-    }
+        missing = unknown_payloads(connection, contents)
+    return {digest: payload_row(contents[digest]) for digest in missing}
+
+
+def payload_row(payload: Payload) -> dict[str, Any]:
+    """A payload as the database keeps it."""
+    return {"hash": payload.hash, "size": len(payload.content), "content": payload.packed()}
 
 
 def unknown_payloads(connection: Connection, hashes: Iterable[str]) -> list[str]:
