@@ -105,6 +105,13 @@ tee >(git push) < x
 x=$(git push)
 echo ${x[$(git push)]}
 git push & ls
+git >log push
+git>log push 2>&1
+x=$(git >log push)
+env A!=1 git push
+if x; then ! { git push; }; fi
+"$x"bash -c "git push"
+ba"$@"sh -c 'git push'
 """
 IN_LINES = [
     "g\\\nit push",
@@ -115,6 +122,8 @@ IN_LINES = [
     "bash <<EOF 2>&1 | tee log\ngit push\nEOF",
     "ls | bash <<-EOF\n\tgit push\n\tEOF",
     "git push\r\n",
+    "bash <<E\n\\git push\nE\n",
+    "git <<E push\na\nE\n",
 ]
 HIDDEN = r"""
 $x push
@@ -147,6 +156,9 @@ bash -c '$0 push' git
 a=(git push); "${a[@]}"
 git${IFS}push
 g${x}it push
+echo git push | xargs env
+"$x" git push
+"$x" -u bob git push
 ${x:-git} push
 x=g; x+=it; $x push
 sudo $x git push
@@ -219,6 +231,11 @@ def test_a_here_document_is_read_where_a_shell_gets_it_and_nowhere_else():
     assert not runs(NO_PUSH, "bash <<< 'git push'").allowed
     assert runs(NO_PUSH, f"cat > notes {document}").allowed
     assert runs(NO_PUSH, "bash <<'EOF'\nls\nEOF\n").allowed
+
+
+def test_what_the_grammar_misreads_is_not_taken_for_harmless():
+    assert not runs(NO_PUSH, "bash <<$xE\ngit${x} push\n$xE\n").allowed
+    assert not runs(NO_PUSH, "! for x in git; do $x push; done").allowed
 
 
 def test_what_bash_replaces_in_a_here_document_is_run():

@@ -70,7 +70,15 @@ class CommandPattern(Struct, frozen=True):
         """Whether this is what a command does, whatever stands between and behind the words."""
         if not command.words:
             return Certainty.NO
-        program, *rest = command.words
+        found = self._denies(command.words)
+        if found is Certainty.NO and UNKNOWN in posixpath.basename(command.words[0].text):
+            # A program that is not known may start what follows it, as `sudo` does.
+            behind = (self._denies(command.words[place:]) for place in range(1, len(command.words)))
+            return min(Certainty.PERHAPS, max(behind, default=Certainty.NO))
+        return found
+
+    def _denies(self, words: Sequence[Word]) -> Certainty:
+        program, *rest = words
         found = self._is_program(program)
         if program.splits:
             # The rest of the command may be in the same variable.
@@ -143,8 +151,8 @@ def _anywhere(wanted: str, words: Sequence[Word]) -> Certainty:
 def _fits_argument(wanted: str, word: Word) -> Certainty:
     if wanted.startswith("--") and word.is_known:
         return Certainty.YES if word.text == wanted or word.text.startswith(f"{wanted}=") else Certainty.NO
-    if wanted.startswith("-") and not word.text.startswith("-") and not word.splits:
-        # `rm "$file"`: what is unknown and in quotes is not taken for an option.
+    if wanted.startswith("-") and not word.text.startswith("-") and (not word.splits or word.is_input):
+        # `rm "$file"`, `xargs rm`: what is unknown and in quotes, or input, is not taken for an option.
         return Certainty.NO
     return _fits(wanted, word)
 

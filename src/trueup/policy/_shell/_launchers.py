@@ -123,7 +123,7 @@ def _launched(words: Sequence[Word], launcher: Launcher, name: str) -> Started |
     operands = launcher.operands
     variables: list[str] = []
     while rest:
-        if name in ("env", "sudo") and ASSIGNMENT.match(rest[0].text):
+        if (name == "env" and "=" in rest[0].text) or (name == "sudo" and ASSIGNMENT.match(rest[0].text)):
             variables.append(rest[0].text)
         elif operands:
             operands -= 1
@@ -147,7 +147,7 @@ def _commands(words: Sequence[Word], name: str) -> tuple[tuple[Word, ...], ...]:
         return ()
     if name == "parallel":
         words = words[: next((place for place, word in enumerate(words) if word.text.startswith(":::")), len(words))]
-    return ((*words, Word(UNKNOWN)),) if name in _APPENDING else (tuple(words),)
+    return ((*words, Word(UNKNOWN, splits=True, is_input=True)),) if name in _APPENDING else (tuple(words),)
 
 
 def _past_options(words: Sequence[Word], launcher: Launcher) -> tuple[list[Word], Sequence[Word]]:

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -27,7 +28,7 @@ _QUOTE_CHARS = 80
 # What a shell is told by its surroundings and never by the text, as a path that says so.
 _GIVEN: dict[str, str | None] = {"HOME": "~", "PWD": "."}
 # The grammar takes some of them for the name of a program, as in `! { ls; }`.
-_RESERVED = frozenset("! { }".split())
+_RESERVED = frozenset("! { } do then else elif if while until".split())
 _FILLING = frozenset("read mapfile readarray getopts".split())
 # After these nobody knows any variable.
 _MEDDLING = frozenset("eval source .".split())
@@ -103,6 +104,7 @@ class _Reader:
         self._functions: set[str] = set()
         self._variables: dict[str, str | None] = dict(_GIVEN)
         self._expander = Expander(b"", self._variables)
+        self._behind: dict[int, list[Node]] = {}
         self._texts: deque[_Text] = deque()
         self._depth = 0
         self._deadline = time.thread_time() + LONGEST_SECS
@@ -155,32 +157,55 @@ class _Reader:
 
     def _take_tree(self, root: Node) -> None:
         waiting: list[tuple[Node, tuple[Word, ...]]] = [(root, ())]
+        self._behind.clear()
         while waiting:
             node, inputs = waiting.pop()
             given = (*inputs, *self._given(node))
-            match node.type:
-                case "command" if self._is_too_much():
-                    self._miss("there is too much in it to read all of it")
-                    return
-                case "command":
-                    self._take_command_node(node, given)
-                case "declaration_command" | "unset_command":
-                    self.take_command(tuple(Word(self._raw(child)) for child in node.children), (), ())
-                case "variable_assignment":
-                    self._take_assignment(node)
-                case "function_definition":
-                    self._functions.update(self._raw(name) for name in node.children_by_field_name("name"))
-                case "file_redirect":
-                    for target in node.children_by_field_name("destination"):
-                        self._files += self._expander.words(target)
-                case "heredoc_redirect":
-                    self._take_back_quotes(node)
+            if node.type == "command" and self._is_too_much():
+                self._miss("there is too much in it to read all of it")
+                return
+            self._take_node(node, given)
             waiting += reversed([(child, given if _gets_input(node, child) else ()) for child in node.named_children])
+
+    def _take_node(self, node: Node, given: tuple[Word, ...]) -> None:
+        match node.type:
+            case "command":
+                self._take_command_node(node, given)
+            case "declaration_command" | "unset_command":
+                self.take_command(tuple(Word(self._raw(child)) for child in node.children), (), ())
+            case "redirected_statement":
+                self._take_words_behind(node)
+            case "variable_assignment":
+                self._take_assignment(node)
+            case "function_definition":
+                self._functions.update(self._raw(name) for name in node.children_by_field_name("name"))
+            case "file_redirect":
+                for target in node.children_by_field_name("destination")[:1]:
+                    self._files += self._expander.words(target)
+            case "heredoc_redirect":
+                self._take_back_quotes(node)
 
     def _take_command_node(self, node: Node, inputs: tuple[Word, ...]) -> None:
         words = self._words([*node.children_by_field_name("name"), *node.children_by_field_name("argument")])
+        words += self._words(self._behind.get(node.id, ()))
         variables = tuple(self._raw(child) for child in node.named_children if child.type == "variable_assignment")
         self.take_command(words, variables, inputs)
+
+    def _take_words_behind(self, node: Node) -> None:
+        """`git >log push`: the grammar counts words behind a redirection as a part of that."""
+        body = node.child_by_field_name("body")
+        while body is not None and body.type == "pipeline":
+            body = body.named_children[-1]
+        if body is not None:
+            words = self._behind.setdefault(body.id, [])
+            for redirect in node.children_by_field_name("redirect"):
+                words += redirect.children_by_field_name("destination")[1:]
+                arguments = redirect.children_by_field_name("argument")
+                words += takewhile(lambda word: not self._is_of_body(word), arguments)
+
+    def _is_of_body(self, word: Node) -> bool:
+        """Whether the grammar took the start of a here-document for a word of the command, as it does with `\\x`."""
+        return self._raw(word).startswith("\n")
 
     def _take_assignment(self, node: Node) -> None:
         # In front of a command it belongs to that; alone it is one of its own.
@@ -190,6 +215,9 @@ class _Reader:
     def _take_back_quotes(self, node: Node) -> None:
         """The grammar overlooks some of those that bash replaces in a here-document without quotes."""
         start = next((self._raw(child) for child in node.named_children if child.type == "heredoc_start"), "")
+        if re.search(r"[$`]", start):
+            # Bash takes it as it stands, and the grammar ends the text somewhere else.
+            self._miss(f"it is not clear where a here-document ends: {_shown(start)}")
         if not re.search(r"['\"\\]", start):
             for body in self._bodies(node):
                 for inner in re.findall(r"(?<!\\)`((?:[^`\\]|\\.)*)`", body, re.DOTALL):
@@ -209,6 +237,9 @@ class _Reader:
         return tuple(word for node in nodes for word in self._expander.words(node)) if nodes else ()
 
     def _bodies(self, redirect: Node) -> list[str]:
+        for word in redirect.children_by_field_name("argument"):
+            if self._is_of_body(word):
+                return [self._expander.between(word.start_byte, redirect.end_byte)]
         return [self._raw(child) for child in redirect.named_children if child.type == "heredoc_body"]
 
     def _raw(self, node: Node) -> str:
@@ -230,6 +261,11 @@ class _Reader:
             self._commands.append(SimpleCommand(words, variables, started is not None and started.quiet))
             if words[0].text in ("cd", "pushd"):
                 self._folders += [word for word in words[1:] if not word.text.startswith("-")]
+            if not words[0].is_known:
+                # It may be a shell or a launcher, so what it is given may be what is run.
+                self._texts.extend(
+                    _Text(word.as_text, self._depth + 1, is_aside=True) for word in words[1:] if " " in word.text
+                )
             if started:
                 passed = (*variables, *started.variables)
                 waiting.extend((inner, passed, links + 1) for inner in started.commands)

@@ -31,11 +31,12 @@ _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n":
 class Word(Struct, frozen=True):
     """One word. `UNKNOWN` stands in its text for what is known only when it runs.
 
-    `splits`: it may turn out as several words, or as none.
+    `splits`: it may turn out as several words, or as none. `is_input`: it is read when it runs, as by `xargs`.
     """
 
     text: str
     splits: bool = False
+    is_input: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -76,7 +77,11 @@ class Expander:
     def raw(self, node: Node) -> str:
         """The text of a node as it stands in the source."""
         # Not by the node, which would ask the parser's reader, and that stops after its time.
-        return self._source[node.start_byte : node.end_byte].decode(errors="replace")
+        return self.between(node.start_byte, node.end_byte)
+
+    def between(self, start: int, end: int) -> str:
+        """A stretch of the source."""
+        return self._source[start:end].decode(errors="replace")
 
     def words(self, node: Node) -> list[Word]:
         """The words that a node becomes: one, unless a known variable without quotes holds several."""

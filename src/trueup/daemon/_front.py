@@ -1,0 +1,170 @@
+"""The front of the daemon: WebSocket at `/`, and `GET /health`, on one port of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any, Self
+
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from trueup import __version__
+from trueup.core.errors import InputError
+
+from ._callbacks import ClientGoneError
+from ._connection import Connection
+from ._daemon import Daemon
+from ._errors import Code, RpcError
+from ._jsonrpc import encode_error
+from ._method import Level
+
+HOST = "127.0.0.1"
+MOST_FRAME_BYTES = 64 << 20
+MOST_CONNECTIONS = 512
+# A client that takes nothing of so much for so long is as good as gone. It may be busy with a tool meanwhile.
+CROWDED_BYTES = 64 << 10
+SENDING_SECS = 300.0
+CLOSING_SECS = 2.0
+
+_PORT = re.compile(r":\d+$")
+_TOO_LARGE = f"frame too large: send at most {MOST_FRAME_BYTES >> 20} MiB at once"
+
+
+class _Socket(web.WebSocketResponse):
+    """A WebSocket that says why, where a frame is too large to be read."""
+
+    async def close(self, *, code: int = WSCloseCode.OK, message: bytes = b"", drain: bool = True) -> bool:
+        if code == WSCloseCode.MESSAGE_TOO_BIG and not self.closed:
+            message = _TOO_LARGE.encode()
+            with suppress(ConnectionError):
+                error = RpcError(Code.FRAME_TOO_LARGE, _TOO_LARGE)
+                await self.send_frame(encode_error(None, error), WSMsgType.TEXT)
+        return await super().close(code=code, message=message, drain=drain)
+
+
+class Front:
+    """Takes connections for a daemon: `async with Front(daemon).listening(port) as front`."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._sockets: dict[_Socket, asyncio.Task[Any] | None] = {}
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Where clients find it."""
+        return f"ws://{HOST}:{self.port}/"
+
+    @asynccontextmanager
+    async def listening(self, port: int) -> AsyncIterator[Self]:
+        """Take connections at a port of this machine, or at any free one where it is 0, until the block ends."""
+        application = web.Application()
+        application.router.add_get("/", self._connect)
+        application.router.add_get("/health", self._health)
+        runner = web.AppRunner(application, handle_signals=False, access_log=None, shutdown_timeout=CLOSING_SECS)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, HOST, port, reuse_address=True)
+            try:
+                await site.start()
+            except OSError as error:
+                raise _explain(port, error) from None
+            self.port = runner.addresses[0][1]
+            yield self
+            await site.stop()
+        finally:
+            await self._close()
+            await runner.cleanup()
+
+    async def _close(self) -> None:
+        """Tell every client that the daemon ends, and wait until what was begun for them is written down."""
+        tasks = {task for task in self._sockets.values() if task is not None}
+        goodbyes = [socket.close(code=WSCloseCode.GOING_AWAY, message=b"the daemon ends") for socket in self._sockets]
+        await asyncio.gather(*goodbyes, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSING_SECS)
+
+    async def _health(self, request: web.Request) -> web.Response:
+        self._refuse_strangers(request)
+        daemon = self._daemon
+        return web.json_response(
+            {"status": "ok", "version": __version__, "connections": daemon.connections, "open_runs": len(daemon.runs)}
+        )
+
+    async def _connect(self, request: web.Request) -> web.StreamResponse:
+        self._refuse_strangers(request)
+        if request.headers.get("Upgrade", "").lower() != "websocket":
+            return web.Response(text=f"trueup {__version__}: JSON-RPC 2.0 over WebSocket is spoken here\n")
+        if len(self._sockets) >= MOST_CONNECTIONS:
+            raise web.HTTPServiceUnavailable(text=f"{MOST_CONNECTIONS} clients are connected already\n")
+        socket = _Socket(max_msg_size=MOST_FRAME_BYTES, compress=False, decode_text=False, timeout=CLOSING_SECS)
+        await socket.prepare(request)
+        if request.transport is None:
+            return socket
+        self._sockets[socket] = asyncio.current_task()
+        try:
+            await self._serve(socket, request.transport)
+        finally:
+            del self._sockets[socket]
+        return socket
+
+    async def _serve(self, socket: _Socket, transport: asyncio.Transport) -> None:
+        connection = self._daemon.connect(partial(_send, socket, transport))
+        patience = asyncio.get_running_loop().call_later(
+            self._daemon.token_within_secs, _lose_patience, connection, transport
+        )
+        try:
+            await connection.serve(_frames(socket))
+        finally:
+            patience.cancel()
+        if not socket.closed:
+            await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"authenticate first")
+
+    @staticmethod
+    def _refuse_strangers(request: web.Request) -> None:
+        """A page of a browser says where it comes from; only one that was served here may come in.
+
+        A name that leads here from elsewhere would make a foreign page ours, so the host must be this machine's too.
+        """
+        host = request.headers.get("Host", "")
+        if _PORT.sub("", host) not in (HOST, "localhost", "[::1]"):
+            raise web.HTTPForbidden(text=f"this is a daemon of {HOST}, not of {host!r}\n")
+        # Another port than ours is one that was forwarded here.
+        if request.headers.get("Origin", f"http://{host}") != f"http://{host}":
+            raise web.HTTPForbidden(text="pages of other origins cannot drive this daemon\n")
+
+
+async def _frames(socket: _Socket) -> AsyncIterator[bytes]:
+    async for message in socket:
+        if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+            yield message.data
+
+
+async def _send(socket: _Socket, transport: asyncio.Transport, frame: bytes) -> None:
+    try:
+        # Nearly always there is room at once; a timer for each frame would cost more than sending it.
+        if transport.get_write_buffer_size() + len(frame) < CROWDED_BYTES:
+            await socket.send_frame(frame, WSMsgType.TEXT)
+        else:
+            async with asyncio.timeout(SENDING_SECS):
+                await socket.send_frame(frame, WSMsgType.TEXT)
+    except TimeoutError:
+        transport.abort()
+        raise ClientGoneError from None
+    except (ConnectionError, RuntimeError):
+        raise ClientGoneError from None
+
+
+def _lose_patience(connection: Connection, transport: asyncio.Transport) -> None:
+    if connection.level is Level.NOTHING:
+        transport.abort()
+
+
+def _explain(port: int, error: OSError) -> InputError:
+    if error.errno == errno.EADDRINUSE:
+        return InputError(f"port {port} is taken; is a daemon running already? Choose another one with --port")
+    return InputError(f"cannot listen at port {port}: {error.strerror}; choose another one with --port")

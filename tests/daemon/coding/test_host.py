@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from session_play import Play
+from trueup.coder import Absent, Accept, Approve, CodeRequest, Edit, SendBack, State
+from trueup.contract import Check, Contract
+from trueup.core.errors import TrueupError
+from trueup.daemon.coding import Coding, session_row, session_view
+from trueup.runs import RunStore
+from trueup.workspace import Identity
+
+SUITE = "python3 -m unittest discover -s tests -t . -q"
+MEND = "sed -i \"s/'_')/'-')/\" slug.py"
+ADA = Identity("Ada", "ada@example.org")
+SECS = 60
+
+
+@pytest.fixture
+async def play(project):
+    await project.bash("git config user.name Ada && git config user.email ada@example.org")
+    async with await RunStore.open() as store:
+        yield Play(project, store)
+
+
+@pytest.fixture
+async def coding(play):
+    async with Coding(play.store) as coding:
+        yield coding
+
+
+def asked(play, script=MEND, *checks: str) -> CodeRequest:
+    wanted = Contract(description="slugs", checks=[Check(name="suite", command=each) for each in checks or (SUITE,)])
+    return CodeRequest(
+        intent="Make slugs join by dashes", folder=str(play.project.root), engine=play.engine(script), contract=wanted
+    )
+
+
+async def test_a_session_is_agreed_to_worked_on_and_delivered_by_one_process_after_the_other(play, coding):
+    session_id = await coding.start(asked(play), secs=SECS)
+    proposed = await coding.sessions.story(session_id)
+    assert proposed.state is State.CONTRACT_PROPOSED
+    assert session_view(proposed, live=False).needs_you == "contract"
+    await coding.answer(proposed, Accept("Ada"), secs=SECS)
+    verified = await until(coding, session_id, State.NEEDS_APPROVAL)
+    assert verified.verdict.outcome == "verified"
+    await coding.answer(verified, Approve(ADA), secs=SECS)
+    merged = await until(coding, session_id, State.MERGED)
+    assert merged.delivered.commit == await play.head()
+    (row,) = [session_row(each) for each in await coding.sessions.list()]
+    assert (row.session_id, row.state, row.live, row.needs_you) == (session_id, State.MERGED, False, None)
+
+
+async def test_a_contract_that_gates_nothing_waits_for_another_one(play, coding):
+    session_id = await coding.start(asked(play, MEND, "python3 -c 'import slug; slug.words'"), secs=SECS)
+    useless = await coding.sessions.story(session_id)
+    view = session_view(useless, live=False)
+    assert (view.state, view.baseline_gates_nothing) == (State.CONTRACT_PROPOSED, True)
+    better = Contract(description="slugs", checks=[Check(name="suite", command=SUITE)])
+    await coding.answer(useless, Edit(better), Accept("Ada"), secs=SECS)
+    verified = await until(coding, session_id, State.NEEDS_APPROVAL)
+    assert [check.name for check in verified.verdict.checks] == ["suite"]
+
+
+async def test_a_change_that_is_sent_back_is_worked_on_with_the_words(play, coding):
+    script = f"cat > prompt.txt; {MEND}; grep -q louder prompt.txt && echo loud > loud.txt || true; rm prompt.txt"
+    session_id = await coding.start(asked(play, script), secs=SECS)
+    await coding.answer(await coding.sessions.story(session_id), Accept("Ada"), secs=SECS)
+    first = await until(coding, session_id, State.NEEDS_APPROVAL)
+    await coding.answer(first, SendBack("louder"), secs=SECS)
+    second = await until(coding, session_id, State.NEEDS_APPROVAL, attempts=2)
+    assert (first.diff.files, second.diff.files) == (1, 2)
+
+
+async def test_what_is_wrong_with_a_request_is_told_and_leaves_no_session(play, coding):
+    with pytest.raises(TrueupError, match="no such program"):
+        await coding.start(
+            CodeRequest(intent="x", folder=str(play.project.root), engine="command:nope-nope"), secs=SECS
+        )
+    assert await coding.sessions.list() == []
+
+
+async def test_a_cancelled_session_leaves_no_process_and_the_others_go_on(play, coding):
+    session_id = await coding.start(asked(play, "touch begun; sleep 600"), secs=SECS)
+    await coding.answer(await coding.sessions.story(session_id), Accept("Ada"), secs=SECS)
+    await until(coding, session_id, State.RUNNING)
+    given_up = await coding.cancel(session_id, "cancelled: changed my mind")
+    assert given_up.state is State.ABANDONED
+    assert await coding.sessions.owner(session_id) is None
+
+
+async def test_sessions_are_left_when_the_daemon_ends_and_can_be_gone_on_with_from_a_terminal(play):
+    async with Coding(play.store) as coding:
+        session_id = await coding.start(asked(play, f"{MEND}; test -e {play.project.outside} || sleep 600"), secs=SECS)
+        await coding.answer(await coding.sessions.story(session_id), Accept("Ada"), secs=SECS)
+        await until(coding, session_id, State.RUNNING)
+    left = await play.sessions.story(session_id)
+    assert left.state is State.RUNNING
+    assert await play.sessions.owner(session_id) is None
+    await play.sessions.abandon(session_id, "enough")
+
+
+async def test_a_session_of_a_terminal_is_approved_from_here(play, coding):
+    story = await play.code(MEND, SUITE, person=Absent())
+    assert story.state is State.NEEDS_APPROVAL
+    await coding.answer(story, Approve(ADA), secs=SECS)
+    assert (await until(coding, story.id, State.MERGED)).delivered.commit == await play.head()
+
+
+async def until(coding: Coding, session_id: str, state: State, attempts: int = 0):
+    async with asyncio.timeout(SECS):
+        while True:
+            story = await coding.sessions.story(session_id)
+            if story.state is state and len(story.attempts) >= attempts:
+                return story
+            assert not story.state.is_final, (story.state, story.message)
+            await asyncio.sleep(0.1)
