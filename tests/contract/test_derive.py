@@ -99,6 +99,17 @@ async def test_what_all_attempts_used_is_added_up():
     assert derivation.usage == Usage(input_tokens=15, output_tokens=3, incomplete=True)
 
 
+async def test_an_answer_that_could_not_be_used_was_paid_for_all_the_same():
+    cut_off = GenerationError("it was cut off", usage=Usage(input_tokens=10, output_tokens=1))
+    derivation, _ = await derived(cut_off, Reply(VALID, Usage(input_tokens=5, output_tokens=3)))
+    assert derivation.usage == Usage(input_tokens=15, output_tokens=4)
+
+
+async def test_nobody_is_asked_again_whose_quota_is_used_up():
+    with pytest.raises(GenerationError, match="^no credit$"):
+        await derived(GenerationError("no credit", kind=Kind.QUOTA), VALID)
+
+
 async def test_an_object_that_is_no_contract_is_told_to_the_model():
     _, model = await derived('{"description": "d", "checks": [{"name": "a"}]}', VALID)
     assert "missing required field `command`" in model.prompts[1].text

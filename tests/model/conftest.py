@@ -39,6 +39,9 @@ class Vendor:
     def cuts(self) -> None:
         self.says("cut", status=0)
 
+    def never_stops(self, status: int) -> None:
+        self.says("endless", status=status)
+
     async def heard(self) -> None:
         """Wait until a call has come that is left hanging."""
         await asyncio.wait_for(self._hanging.wait(), 10)
@@ -50,6 +53,8 @@ class Vendor:
         status, body, headers = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if body == "hang":
             return await self._hang()
+        if body == "endless":
+            return await self._go_on_forever(request, status)
         if body == "cut":
             response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "1000"})
             await response.prepare(request)
@@ -59,6 +64,15 @@ class Vendor:
         data = body if isinstance(body, bytes) else body.encode()
         kind = headers.pop("content-type", "application/json")
         return web.Response(status=status, body=data, headers=headers, content_type=kind)
+
+    async def _go_on_forever(self, request: web.Request, status: int) -> web.StreamResponse:
+        response = web.StreamResponse(status=status, headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        try:
+            while True:
+                await response.write(b" " * (1 << 20))
+        finally:
+            self.lost.set()
 
     async def _hang(self) -> web.StreamResponse:
         self._hanging.set()

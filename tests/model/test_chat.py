@@ -8,7 +8,7 @@ import sys
 import pytest
 from vendor_bodies import CLAUDE, HELLO, anthropic, openai, text
 
-from trueup.core.errors import InputError, Kind
+from trueup.core.errors import GenerationError, InputError, Kind
 from trueup.core.protocols import Prompt
 from trueup.model import (
     Access,
@@ -186,10 +186,23 @@ async def test_a_chat_model_is_a_generate(vendor):
     assert vendor.asked[0]["system"] == "you derive"
 
 
+async def test_a_reply_that_was_cut_is_none(vendor):
+    vendor.says(anthropic(text('{"half": '), stop="max_tokens"))
+    with pytest.raises(ModelError, match="was not done after 50 tokens") as raised:
+        await ChatModel(f"{CLAUDE}@{vendor.url}", max_tokens=50)(Prompt("derive"))
+    assert raised.value.usage.output_tokens == 100
+
+
 async def test_generate_for_asks_a_command_by_its_prefix():
     generate = generate_for("command:tr a-z A-Z")
     assert isinstance(generate, CommandModel)
     assert (await generate(Prompt("hello"))).text == "HELLO"
+
+
+async def test_a_command_that_says_more_than_anybody_keeps_has_not_answered():
+    with pytest.raises(GenerationError, match="printed more than") as raised:
+        await generate_for("command:echo '{}'; head -c 2000000 /dev/zero")(Prompt("derive"))
+    assert raised.value.kind is Kind.PROTOCOL
 
 
 def test_generate_for_refuses_a_name_that_nobody_serves_before_it_is_asked():

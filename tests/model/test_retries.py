@@ -13,7 +13,8 @@ import pytest
 from vendor_bodies import CLAUDE, HELLO, anthropic, openai, text
 
 from trueup.core.errors import Kind
-from trueup.model import Access, ModelError, Request, chat
+from trueup.core.protocols import Prompt
+from trueup.model import Access, ModelError, Request, chat, generate_for
 
 BUSY = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
 LIMITED = {"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}}
@@ -27,6 +28,41 @@ async def test_a_busy_server_is_asked_again_after_one_and_two_seconds(vendor):
     answer = await chat(Request(model=f"{CLAUDE}@{vendor.url}", messages=HELLO))
     assert answer.text == "hi"
     assert 3 <= time.monotonic() - began < 30
+
+
+async def test_each_try_is_told_before_it_is_waited_for(vendor):
+    vendor.says(BUSY, status=529, retry_after="0.25")
+    vendor.says(BUSY, status=529)
+    vendor.says(anthropic(text("hi")))
+    told = []
+
+    async def hear(retry):
+        told.append((retry.attempt, retry.wait_secs, retry.error.kind, len(vendor.asked)))
+
+    request = Request(model=f"{CLAUDE}@{vendor.url}", messages=HELLO)
+    await chat(request, Access(retry_delays_secs=(1, 0.1)), hear)
+    assert told == [(1, 0.25, Kind.OVERLOADED, 1), (2, 0.1, Kind.OVERLOADED, 2)]
+
+
+async def test_what_is_not_tried_again_is_not_told_as_if_it_were(vendor):
+    vendor.says(LIMITED, status=429, retry_after="3600")
+    told = []
+    with pytest.raises(ModelError):
+        await chat(Request(model=f"{CLAUDE}@{vendor.url}", messages=HELLO), Access(), told.append)
+    assert told == []
+
+
+async def test_a_model_asked_for_one_reply_tells_of_its_tries_too(vendor):
+    vendor.says(BUSY, status=529, retry_after="0")
+    vendor.says(anthropic(text("hi")))
+    told = []
+
+    async def hear(retry):
+        told.append(str(retry))
+
+    reply = await generate_for(f"{CLAUDE}@{vendor.url}", hear)(Prompt("hello"))
+    assert reply.text == "hi"
+    assert told[0].endswith("tried again in 0 s")
 
 
 async def test_three_tries_are_all(vendor):

@@ -14,7 +14,7 @@ import pytest
 
 from trueup.core.process import Command, Process
 from trueup.core.protocols import Action, Decision, Gate
-from trueup.harness import Message, PermissionDecided, ToolCall, ToolKind, ToolResult, UsageReported
+from trueup.harness import Message, PermissionDecided, Retried, ToolCall, ToolKind, ToolResult, UsageReported
 from trueup.model import Access
 from trueup.native import Job, Outcome, Voice, work
 from trueup.testing import EventLog, ScriptedModel
@@ -31,6 +31,7 @@ VOICE = Voice(
     tool_result=ToolResult,
     permission=PermissionDecided,
     usage=UsageReported,
+    retried=Retried,
 )
 
 

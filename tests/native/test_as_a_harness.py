@@ -21,6 +21,7 @@ from trueup.harness import (
     Mode,
     PermissionDecided,
     Probe,
+    Retried,
     SessionNamed,
     Status,
     Task,
@@ -44,6 +45,7 @@ VOICE = Voice(
     tool_result=ToolResult,
     permission=PermissionDecided,
     usage=UsageReported,
+    retried=Retried,
 )
 OFFERED = {Mode.READ_ONLY: LOOKING, Mode.EDIT: EDITING, Mode.FULL: TOOLS}
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 
+import msgspec
 import pytest
 
 from trueup.core.errors import SpawnError
@@ -272,3 +273,28 @@ async def test_a_workspace_that_is_gone_is_no_outcome_but_an_error(desk):
         with pytest.raises(SpawnError):
             await desk.work(model)
         assert model.asked == []
+
+
+async def test_a_search_whose_expression_would_fill_the_memory_is_given_up(desk):
+    [told] = await desk.told(call("search", pattern="((((a{1,200}){1,200}){1,200}){1,200})"))
+    assert "emory exhausted" in told or "too big" in told
+
+
+class Narrow:
+    """A launcher that gives programs little memory."""
+
+    def __init__(self, wide):
+        self._wide = wide
+
+    def launch(self, command):
+        return self._wide.launch(msgspec.structs.replace(command, argv=("prlimit", f"--as={1 << 28}", *command.argv)))
+
+
+async def test_a_huge_file_without_lines_is_read_in_little_memory(desk):
+    desk.launcher = Narrow(desk.launcher)
+    with (desk.folder / "huge").open("wb") as huge:
+        huge.write(b"x" * 30_000)
+        huge.truncate(1 << 29)
+    read, edited = await desk.told(call("read", path="huge"), call("edit", path="huge", old="x", new="y"))
+    assert read.endswith("[lines 1 to 1 of 1, a long one cut]")
+    assert "it has more than 1048576 bytes" in edited

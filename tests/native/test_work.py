@@ -8,7 +8,7 @@ import pytest
 
 from trueup.core.errors import Kind
 from trueup.core.usage import Usage
-from trueup.harness import Message, PermissionDecided, ToolCall, ToolKind, ToolResult, UsageReported
+from trueup.harness import Message, PermissionDecided, Retried, ToolCall, ToolKind, ToolResult, UsageReported
 from trueup.native import LOOKING
 from trueup.testing import Answer, Fault, ScriptedModel, Text, Tokens, Tool
 
@@ -164,3 +164,52 @@ async def test_what_git_sees_is_what_the_model_did(desk):
     await desk.told(Tool.write("docs/new.md", "new\n"), Tool.shell("git add -A"))
     listed = subprocess.run(["git", "-C", desk.folder, "ls-files"], capture_output=True, text=True, check=True)
     assert listed.stdout.split() == ["calc.py", "docs/new.md"]
+
+
+@every_wire
+async def test_a_call_that_is_tried_again_is_told(desk, wire):
+    async with ScriptedModel([Fault(529, times=2), "Done."]) as model:
+        await desk.work(model, wire=wire)
+    first, second = desk.heard(Retried)
+    assert (first.attempt, second.attempt) == (1, 2)
+    assert "529" in first.message
+    assert first.message.endswith("tried again in 0.01 s")
+
+
+async def test_a_call_whose_answer_was_lost_is_told_as_one_of_unknown_cost(desk):
+    async with ScriptedModel([Tool.shell("true"), Fault("cut")]) as model:
+        outcome = await desk.work(model)
+    assert not outcome.ok
+    reported = [event.usage for event in desk.heard(UsageReported)]
+    assert [usage.incomplete for usage in reported] == [False, True]
+    assert Usage.total(reported).incomplete
+
+
+async def test_a_refused_command_of_no_words_is_refused_like_any_other(desk, denies):
+    async with ScriptedModel([Tool.shell(""), "Done."]) as model:
+        outcome = await desk.work(model, gate=denies(""))
+        assert model.asked[1].tool_results[0].startswith("refused")
+    assert (outcome.ok, outcome.denied) == (True, [""])
+
+
+async def test_one_turn_that_says_too_much_for_the_model_is_folded_too(desk):
+    def answer(request):
+        if not request.answers_so_far:
+            return [Tool.shell(f"seq {number} 20000") for number in range(30)]
+        return Fault(400, message="prompt is too long") if len(request.raw) > 200_000 else "Done."
+
+    async with ScriptedModel(answer) as model:
+        outcome = await desk.work(model)
+        told = model.asked[-1].tool_results
+    assert outcome.ok, outcome.error
+    assert all("folded" in text for text in told)
+
+
+async def test_a_thousand_calls_in_one_answer_are_all_answered(desk):
+    calls = [Tool("write", {"path": f"{number}.txt"}) for number in range(999)]
+    async with ScriptedModel([[*calls, Tool.write("last.txt", "last")], "Done."]) as model:
+        outcome = await desk.work(model)
+        told = model.asked[1].tool_results
+    assert (outcome.ok, len(told)) == (True, 1000)
+    assert "does not fit" in told[0]
+    assert (desk.folder / "last.txt").read_text() == "last"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import aiohttp
 import pytest
@@ -321,3 +322,46 @@ async def test_what_a_model_does_not_know_is_not_found(http):
         assert (await Client(http, model).post("/v1/embeddings"))[0] == 404
         async with http.head(model.url) as reply:
             assert reply.status == 200
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda: Answer(["Hello."]), "'Hello.' is no part"),
+        (lambda: Answer([Text("Hello.")], stop="tired"), "'tired'"),
+        (lambda: Tool("shell", ["ls"]), "arguments of 'shell'"),
+        (lambda: Tool("shell", {"command": b"ls"}), "arguments of 'shell'"),
+        (lambda: Fault(429, retry_after=-1), "retry_after"),
+        (lambda: parse_script("say a\ntool x [1]"), "`tool x [1]`"),
+        (lambda: parse_script("fault 200"), "`fault 200`"),
+    ],
+)
+def test_a_step_that_cannot_be_is_refused_when_it_is_written(wrong, told):
+    with pytest.raises(InputError, match=re.escape(told)):
+        wrong()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_arguments_of_the_wrong_type_are_sent_as_they_are(http, stream):
+    steps = [Tool("read", {"path": 7}), Tool("write", {"path": None, "content": ["x"]})]
+    offered = [
+        {"name": name, "input_schema": {"properties": {"path": {}, "content": {}}}} for name in ("read", "write")
+    ]
+    async with ScriptedModel(steps) as model:
+        body = {"model": "m", "system": "Working directory: /here", "tools": offered, "messages": [], "stream": stream}
+        for expected in (b"7", b"null"):
+            async with http.post(f"{model.url}/v1/messages", json=body) as response:
+                assert response.status == 200
+                assert expected in await response.read()
+
+
+async def test_a_function_that_fails_is_an_error_that_no_client_tries_again(http):
+    def fail(request):
+        raise KeyError("what I looked for")
+
+    async with (
+        ScriptedModel(fail) as model,
+        http.post(f"{model.url}/v1/messages", json={"model": "m", "messages": []}) as response,
+    ):
+        assert response.status == 400
+        assert "KeyError('what I looked for')" in await response.text()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from trueup.contract import (
     Contract,
@@ -22,11 +23,11 @@ from trueup.contract import (
 from trueup.core.errors import InputError
 from trueup.core.files import write_whole
 from trueup.core.settings import resolve
-from trueup.model import generate_for
+from trueup.model import Retry, chosen_model, generate_for
 
-from ._main import EXIT_NO
-from ._model_choice import chosen_model
+from ._main import EXIT_NO, tell
 from ._shared import json_option, read_stdin, run_async, show
+from ._used import used_text
 
 REPO = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -75,7 +76,8 @@ def derive_command(
         derivation = _derive_by_model(
             intent, {"model": model, "generate": generate, "max_attempts": max_attempts}, repo
         )
-        contract, extra = derivation.contract, {"attempts": derivation.attempts}
+        contract = derivation.contract
+        extra = {"attempts": derivation.attempts, "usage": msgspec.to_builtins(derivation.usage)}
     if output is not None:
         write_whole(output, dump_contract(contract, as_json=output.suffix == ".json"))
     data = {"contract": contract.as_data(), "weaknesses": contract.weaknesses(), **extra}
@@ -93,7 +95,13 @@ def _derive_by_model(intent: str, flags: dict[str, Any], repo: Path) -> Derivati
             "no model to ask: give --model NAME or --generate CMD, set `model` or `generate` in your settings, set "
             "ANTHROPIC_API_KEY or OPENAI_API_KEY, or use --offline to propose the checks that the repository already has"
         )
-    return run_async(derive(generate_for(spec), intent, summarize(repo), settings.max_attempts))
+    derivation = run_async(derive(generate_for(spec, _tell_retry), intent, summarize(repo), settings.max_attempts))
+    tell(f"asked {spec}: {used_text(derivation.usage)}")
+    return derivation
+
+
+async def _tell_retry(retry: Retry) -> None:
+    tell(str(retry))
 
 
 def _offline_data(derivation: OfflineDerivation) -> dict[str, Any]:

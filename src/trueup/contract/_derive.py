@@ -46,7 +46,7 @@ Rules:
 """
 
 # Asking again changes nothing about these.
-_HOPELESS = frozenset({Kind.AUTH, Kind.MODEL_NOT_FOUND, Kind.INPUT})
+_HOPELESS = frozenset({Kind.AUTH, Kind.QUOTA, Kind.MODEL_NOT_FOUND, Kind.INPUT})
 
 _REPAIR = "\nYour last answer FAILED validation. Mend every one of these problems:\n{problems}\n"
 
@@ -73,6 +73,8 @@ async def derive(generate: Generate, intent: str, summary: str, max_attempts: in
                 raise
             # The problems stay: the next answer must still mend what the last one got wrong.
             failure = f"the model could not be asked: {error}"
+            if isinstance(error, GenerationError) and error.usage is not None:
+                used.append(error.usage)
             continue
         used.append(reply.usage)
         found = _read_contract(reply.text)

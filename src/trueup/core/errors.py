@@ -1,7 +1,12 @@
 """One family of errors: a sentence for the person who meets it, a kind for the program that does."""
 
+from __future__ import annotations
+
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from .usage import Usage
 
 
 class Kind(StrEnum):
@@ -61,7 +66,11 @@ class PolicyRefusedError(TrueupError):
 
 
 class GenerationError(TrueupError):
-    """A model could not be asked, or did not answer."""
+    """A model could not be asked, or did not answer; `usage` is what that cost all the same."""
+
+    def __init__(self, message: str, *, kind: Kind | None = None, usage: Usage | None = None) -> None:
+        super().__init__(message, kind=kind)
+        self.usage = usage
 
 
 class InfrastructureError(TrueupError):

@@ -5,7 +5,8 @@ What is asked, and what is made of the answer, is the business of the rooms that
 asks for is the business of the native loop.
 """
 
-from ._chat import Access, chat
+from ._chat import Access, OnRetry, Retry, chat
+from ._choice import chosen_model, command_spec
 from ._command import CommandModel
 from ._errors import ModelError
 from ._generate import ChatModel, default_model_for, generate_for
@@ -22,8 +23,10 @@ __all__ = [
     "Message",
     "ModelError",
     "Native",
+    "OnRetry",
     "Provider",
     "Request",
+    "Retry",
     "Role",
     "Secret",
     "Target",
@@ -31,6 +34,8 @@ __all__ = [
     "ToolOutput",
     "ToolUse",
     "chat",
+    "chosen_model",
+    "command_spec",
     "default_model_for",
     "estimated_cost",
     "generate_for",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -14,10 +12,15 @@ from trueup.core.errors import Kind
 from trueup.core.text import visible
 from trueup.core.usage import Usage
 
+from ._client import EndlessError, open_client
 from ._errors import Complaint, ModelError, advice, classify, quote, read_complaint, retry_after
 from ._keys import VARIABLES, Secret
-from ._target import Provider, Target
+from ._target import Target
 from ._wire import Arguments, Turn, Wire
+
+# Many times as long as a quote and a key.
+_REDACTED = 1 << 14
+_LONGEST_ID = 100
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
@@ -40,12 +43,14 @@ class Attempt(Struct, frozen=True, kw_only=True):
         # Returned and not raised: a traceback with local variables would show what the server sent, unredacted.
         try:
             turn = self.wire.read(body, self.target)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return self._unreadable(body, str(error))
         return turn if turn.complaint is None else self._complained(turn.complaint)
 
     async def _send(self, arguments: Arguments) -> bytes:
-        library, client = await asyncio.to_thread(self._open)
+        library, client = await asyncio.to_thread(
+            open_client, self.wire.library, self.target, self.key, self.timeout_secs
+        )
         try:
             async with asyncio.timeout(self.timeout_secs), client:
                 return await self.wire.send(client, arguments)
@@ -53,48 +58,49 @@ class Attempt(Struct, frozen=True, kw_only=True):
             problem = self._rejected(error)
         except (TimeoutError, library.APITimeoutError):
             problem = self.error(Kind.TIMEOUT, f"did not answer within {self.timeout_secs:g} s")
-        except library.APIConnectionError as error:
-            problem = self.error(Kind.NETWORK, f"could not be reached, or broke off ({_reason(error)})")
+        except (library.APIConnectionError, EndlessError) as error:
+            problem = self._broken(error)
         # Outside of the handlers: the library's error knows the request, and the request knows the key.
         raise problem
 
-    def _open(self) -> tuple[Any, Any]:
-        # In a thread: the libraries take a second to import, and TLS reads every certificate of the system.
-        library = importlib.import_module(self.wire.library)
-        make = library.AsyncAnthropic if self.wire.library == "anthropic" else library.AsyncOpenAI
-        # The library would tell any server which organization of OpenAI's the user belongs to.
-        untold = dict.fromkeys(("OpenAI-Organization", "OpenAI-Project"), library.Omit())
-        client = make(
-            api_key=self.key.reveal(),
-            base_url=self.target.base_url,
-            max_retries=0,
-            timeout=self.timeout_secs,
-            default_headers=untold if self.target.provider is Provider.OPENAI_COMPATIBLE else None,
-            http_client=library.DefaultAsyncHttpxClient(verify=_certificates()),
-        )
-        return library, client
+    def _broken(self, error: Exception) -> ModelError:
+        cause = _innermost(error)
+        if isinstance(cause, EndlessError):
+            return self.error(Kind.PROTOCOL, f"sent an answer that is too long ({cause})")
+        return self.error(Kind.NETWORK, f"could not be reached, or broke off ({str(cause) or type(cause).__name__})")
 
     def _rejected(self, error: Any) -> ModelError:
+        status, headers = error.status_code, error.response.headers
+        if error.response.has_redirect_location:
+            where = self.quote(headers["location"])
+            return self.error(
+                Kind.PROTOCOL, f"is elsewhere ({status}: {where}), and is not followed there", status=status
+            )
         body: bytes = error.response.content
-        complaint = read_complaint(body) or Complaint(quote(body))
-        said = f"{error.status_code}: {quote(complaint.message)}"
+        complaint = read_complaint(body) or Complaint(self.quote(body))
+        said = f"{status}: {self.quote(complaint.message)}"
         if error.request_id:
-            said += f", request {error.request_id}"
+            said += f", request {error.request_id[:_LONGEST_ID]}"
+        wait = retry_after(headers)
+        asks = "" if wait is None else f"; it asks to wait for {wait:g} s"
         return self.error(
-            classify(error.status_code, complaint),
-            f"answered with an error ({said})",
-            status=error.status_code,
-            retry_after_secs=retry_after(error.response.headers),
+            classify(status, complaint), f"answered with an error ({said}){asks}", status=status, retry_after_secs=wait
         )
 
     def _complained(self, complaint: Complaint) -> ModelError:
-        return self.error(classify(None, complaint), f"answered with an error ({quote(complaint.message)})")
+        return self.error(classify(None, complaint), f"answered with an error ({self.quote(complaint.message)})")
 
     def _unreadable(self, body: bytes, reason: str) -> ModelError:
         complaint = read_complaint(body)
         if complaint is not None:
             return self._complained(complaint)
-        return self.error(Kind.PROTOCOL, f"sent an answer that cannot be read ({reason}): {quote(body)}")
+        return self.error(Kind.PROTOCOL, f"sent an answer that cannot be read ({reason}): {self.quote(body)}")
+
+    def quote(self, said: bytes | str) -> str:
+        """The beginning of what a server sent, on one line, without the key: also where only a part of it would be left."""
+        beginning = said[:_REDACTED]
+        text = beginning.decode("utf-8", "replace") if isinstance(beginning, bytes) else beginning
+        return quote(self.key.redact(text))
 
     def error(
         self,
@@ -120,16 +126,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         )
 
 
-@cache
-def _certificates() -> Any:
-    return importlib.import_module("httpx2").create_ssl_context()
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost cause that says anything: the library's own words are only that there was an error."""
-    reason = str(error)
+def _innermost(error: BaseException) -> BaseException:
+    """The cause that says most: the library's own words are only that there was an error."""
     cause = error.__cause__ or error.__context__
-    while cause is not None:
-        reason = str(cause) or type(cause).__name__
-        cause = cause.__cause__ or cause.__context__
-    return reason
+    return error if cause is None else _innermost(cause)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -14,8 +15,8 @@ from trueup.core.usage import Usage
 
 from ._anthropic import AnthropicMessages
 from ._attempt import Attempt
-from ._errors import ModelError, quote
-from ._keys import Secret, find_key
+from ._errors import ModelError
+from ._keys import Secret, checked, find_key
 from ._openai_chat import OpenAIChat
 from ._openai_responses import OpenAIResponses
 from ._prices import estimated_cost
@@ -45,11 +46,25 @@ class Access(Struct, frozen=True, kw_only=True):
     retry_delays_secs: tuple[float, ...] = (1.0, 2.0)
 
 
-async def chat(request: Request, access: Access | None = None) -> Answer:
+class Retry(Struct, frozen=True):
+    """A busy server is asked again: for the how manieth time, after how long, and what it said."""
+
+    attempt: int
+    wait_secs: float
+    error: ModelError
+
+    def __str__(self) -> str:
+        return f"{self.error}; tried again in {self.wait_secs:g} s"
+
+
+OnRetry: TypeAlias = Callable[[Retry], Awaitable[None]]
+
+
+async def chat(request: Request, access: Access | None = None, on_retry: OnRetry | None = None) -> Answer:
     """Ask a model, and once more where it was busy; a `ModelError` where there is no answer that can be used."""
     access = access or Access()
     target = resolve_model(request.model, access.base_url)
-    key = access.key or await find_key(target.provider, access.key_variable)
+    key = checked(access.key, "the key") if access.key else await find_key(target.provider, access.key_variable)
     attempt = Attempt(
         target=target,
         wire=_wire(target, request),
@@ -57,7 +72,7 @@ async def chat(request: Request, access: Access | None = None) -> Answer:
         key_variable=access.key_variable,
         timeout_secs=access.timeout_secs,
     )
-    turn = await _ask(attempt, request, access.retry_delays_secs)
+    turn = await _ask(attempt, request, _Patience(access.retry_delays_secs, on_retry))
     return _judge(turn, attempt, request)
 
 
@@ -67,35 +82,42 @@ def _wire(target: Target, request: Request) -> Wire:
     return OpenAIResponses() if request.tools and target.reasons_with_tools else OpenAIChat()
 
 
-async def _ask(attempt: Attempt, request: Request, delays: tuple[float, ...]) -> Turn:
-    arguments = attempt.wire.arguments(request, attempt.target, native_schema=True)
+class _Patience(Struct, frozen=True):
+    """How long to wait for a busy server, and who is told."""
+
+    delays_secs: tuple[float, ...]
+    on_retry: OnRetry | None
+
+    async def ask(self, attempt: Attempt, arguments: dict[str, Any]) -> Turn:
+        for number, delay in enumerate(self.delays_secs, 1):
+            try:
+                return await attempt.ask(arguments)
+            except ModelError as error:
+                wait = delay if error.retry_after_secs is None else error.retry_after_secs
+                if error.kind not in RETRIED or wait > LONGEST_WAIT_SECS:
+                    raise
+                retry = Retry(number, wait, error)
+            if self.on_retry is not None:
+                await self.on_retry(retry)
+            await asyncio.sleep(retry.wait_secs)
+        return await attempt.ask(arguments)
+
+
+async def _ask(attempt: Attempt, request: Request, patience: _Patience) -> Turn:
     try:
-        return await _ask_patiently(attempt, arguments, delays)
+        return await patience.ask(attempt, attempt.wire.arguments(request, attempt.target, native_schema=True))
     except ModelError as error:
         if request.schema is None or error.status not in {400, 422} or not _ABOUT_SCHEMA.search(str(error)):
             raise
     # The server cannot be bound to a schema, so it is asked in words.
-    arguments = attempt.wire.arguments(request, attempt.target, native_schema=False)
-    return await _ask_patiently(attempt, arguments, delays)
-
-
-async def _ask_patiently(attempt: Attempt, arguments: dict[str, Any], delays: tuple[float, ...]) -> Turn:
-    for delay in delays:
-        try:
-            return await attempt.ask(arguments)
-        except ModelError as error:
-            wait = delay if error.retry_after_secs is None else error.retry_after_secs
-            if error.kind not in RETRIED or wait > LONGEST_WAIT_SECS:
-                raise
-        await asyncio.sleep(wait)
-    return await attempt.ask(arguments)
+    return await patience.ask(attempt, attempt.wire.arguments(request, attempt.target, native_schema=False))
 
 
 def _judge(turn: Turn, attempt: Attempt, request: Request) -> Answer:
     usage = _priced(turn, attempt.target)
     stopped = f"it stopped with {turn.stop_reason}"
     if turn.refusal is not None:
-        reason = quote(turn.refusal or turn.text)
+        reason = attempt.quote(turn.refusal or turn.text)
         raise attempt.error(Kind.REFUSED, f"would not answer ({reason})", usage=usage)
     if not turn.text.strip() and not turn.tool_calls:
         too_long = turn.stop_reason == "model_context_window_exceeded"
@@ -105,7 +127,7 @@ def _judge(turn: Turn, attempt: Attempt, request: Request) -> Answer:
     if request.schema is not None and not turn.tool_calls:
         data = first_fitting(turn.text, request.schema)
         if data is None:
-            told = f"gave no JSON that fits the schema ({stopped}): {quote(turn.text)}"
+            told = f"gave no JSON that fits the schema ({stopped}): {attempt.quote(turn.text)}"
             raise attempt.error(Kind.PROTOCOL, told, usage=usage)
     return Answer(
         text=turn.text,

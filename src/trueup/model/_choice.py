@@ -1,16 +1,16 @@
-"""Which model is asked, where a command needs one."""
+"""Which model is asked, where none is named."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from trueup.core.settings import Settings
-from trueup.model import Provider, default_model_for, generate_for, resolve_model
+
+from ._generate import default_model_for, generate_for
+from ._keys import has_key
+from ._target import resolve_model
 
 COMMAND_PREFIX = "command:"
-
-_KEY_VARIABLES = {Provider.ANTHROPIC: "ANTHROPIC_API_KEY", Provider.OPENAI: "OPENAI_API_KEY"}
 
 
 def command_spec(line: str) -> str:
@@ -29,13 +29,12 @@ def chosen_model(settings: Settings, environ: Mapping[str, str] | None = None) -
         # A name that nobody serves is better refused before there is work to lose.
         generate_for(settings.model)
         return settings.model
-    return _usual_model(settings.engine, os.environ if environ is None else environ)
+    return _usual_model(settings.engine, environ)
 
 
-def _usual_model(engine: str | None, environ: Mapping[str, str]) -> str | None:
+def _usual_model(engine: str | None, environ: Mapping[str, str] | None) -> str | None:
     is_command = engine is not None and engine.startswith(COMMAND_PREFIX)
     model = None if is_command else default_model_for(engine, environ)
     if model is None:
         return None
-    variable = _KEY_VARIABLES.get(resolve_model(model, environ=environ).provider, "")
-    return model if environ.get(variable, "").strip() else None
+    return model if has_key(resolve_model(model, environ=environ).provider, environ) else None

@@ -29,10 +29,9 @@ class ModelError(GenerationError):
         retry_after_secs: float | None = None,
         usage: Usage | None = None,
     ) -> None:
-        super().__init__(message, kind=kind)
+        super().__init__(message, kind=kind, usage=usage)
         self.status = status
         self.retry_after_secs = retry_after_secs
-        self.usage = usage
 
 
 class Complaint(Struct, frozen=True):
@@ -112,7 +111,7 @@ def read_complaint(body: bytes) -> Complaint | None:
     """What an error body says, in any of the shapes that vendors and their imitators use; None where it says none."""
     try:
         data = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if isinstance(data, list) and data:
         data = data[0]
@@ -133,9 +132,8 @@ def read_complaint(body: bytes) -> Complaint | None:
     return Complaint(str(message), codes, code if isinstance(code, int) else None)
 
 
-def quote(body: bytes | str) -> str:
+def quote(text: str) -> str:
     """The beginning of what a server sent, on one line."""
-    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     return " ".join(text[:QUOTED_CHARACTERS].split()) or "nothing"
 
 

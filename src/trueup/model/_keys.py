@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import os
 import re
 from collections.abc import Mapping
 
 from trueup.core.errors import Kind
 
 from ._errors import ModelError
-from ._target import Provider
+from ._target import Provider, variable_of
 
 VARIABLES = {Provider.ANTHROPIC: "ANTHROPIC_API_KEY", Provider.OPENAI: "OPENAI_API_KEY"}
 
@@ -38,6 +37,14 @@ class Secret:
         """The text itself, for the one place that sends it."""
         return self._value
 
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    @property
+    def can_be_sent(self) -> bool:
+        """Whether it is a single word of characters that a header takes."""
+        return self._value.isascii() and self._value.isprintable() and " " not in self._value
+
     def redact(self, text: str) -> str:
         """The text without this secret, and without anything that looks like a key."""
         # A key that is this short is a dummy, and may be part of any word.
@@ -56,28 +63,30 @@ class Secret:
 
 async def find_key(provider: Provider, variable: str | None = None, environ: Mapping[str, str] | None = None) -> Secret:
     """The key for a provider, from its variable or the keyring; an error that names the variable where there is none."""
-    environ = os.environ if environ is None else environ
     name = variable or VARIABLES.get(provider)
     if name is None:
         # Never OPENAI_API_KEY: that one is OpenAI's, and this server is not.
         return Secret(NO_KEY)
-    value = environ.get(name, "").strip() or await asyncio.to_thread(_from_keyring, name)
-    if not value:
+    key = Secret(variable_of(name, environ) or await asyncio.to_thread(_from_keyring, name))
+    if not key:
         raise ModelError(
             f"there is no key for {provider}: set {name}, or store it with `keyring set {_KEYRING_SERVICE} {name}`",
             kind=Kind.AUTH,
         )
-    if not value.isascii() or not value.isprintable() or " " in value:
-        # Checked here because the library would quote the whole of it in its complaint.
+    return checked(key, name)
+
+
+def checked(key: Secret, name: str) -> Secret:
+    """The key, where it can be one. Checked here because the library would quote the whole of it in its complaint."""
+    if not key.can_be_sent:
         raise ModelError(f"{name} holds characters that no key has; copy the key again", kind=Kind.AUTH)
-    return Secret(value)
+    return key
 
 
 def has_key(provider: Provider, environ: Mapping[str, str] | None = None) -> bool:
     """Whether the environment holds a key for a provider; a keyring is not asked, since that may ask the person."""
-    environ = os.environ if environ is None else environ
     name = VARIABLES.get(provider)
-    return name is None or bool(environ.get(name, "").strip())
+    return name is None or bool(variable_of(name, environ))
 
 
 def _from_keyring(name: str) -> str:

@@ -33,18 +33,18 @@ class _Usage(Struct):
 
 class _Function(Struct):
     name: str
-    # Text by the book; some servers send the object itself.
-    arguments: str | dict[str, Any] = ""
+    # Text by the book; some servers send the object itself, or null where there are none.
+    arguments: str | dict[str, Any] | None = None
 
 
 class _ToolCall(Struct):
     function: _Function
-    id: str = ""
+    id: str | None = None
 
 
 class _Part(Struct):
     type: str
-    text: str = ""
+    text: str | None = None
 
 
 class _Said(Struct):
@@ -135,7 +135,7 @@ def result_text(text: str, *, ok: bool) -> str:
 
 def _text(content: str | list[_Part] | None) -> str:
     if isinstance(content, list):
-        return "".join(part.text for part in content if part.type == "text")
+        return "".join(part.text or "" for part in content if part.type == "text")
     return content or ""
 
 

@@ -62,22 +62,36 @@ class Target(Struct, frozen=True):
 
 def resolve_model(spec: str, base_url: str | None = None, environ: Mapping[str, str] | None = None) -> Target:
     """Read `claude-…`, `gpt-…`, `PROVIDER:MODEL`, each with `@URL` after it where the server is another one."""
-    environ = os.environ if environ is None else environ
     name, _, url = spec.strip().partition("@http")
     base = base_url or (f"http{url}" if url else None)
     provider, model = _provider_of(name)
     variable, usual = _BASE_URLS[provider]
-    base = base or environ.get(variable, "").strip() or usual
+    base = base or variable_of(variable, environ) or usual
     if not base:
         raise InputError(
             f"where is {spec!r} served? Write `{provider}:{model}@http://HOST/v1`, or set {variable} to its base URL"
         )
-    parts = urlsplit(base)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InputError(f"the base URL of {name!r} must begin with http:// or https:// and name a host")
+    _check_base_url(base, name)
+    return Target(provider, model, _ENDPOINTS[provider].sub("", base, count=1), "/chat/completions" in base)
+
+
+def variable_of(name: str, environ: Mapping[str, str] | None) -> str:
+    """A variable without the blanks around it. Nobody who raises an error holds them all: a traceback may show locals."""
+    return (os.environ if environ is None else environ).get(name, "").strip()
+
+
+def _check_base_url(base: str, name: str) -> None:
+    try:
+        parts = urlsplit(base)
+        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one or not base.isprintable() or " " in base:
+        raise InputError(
+            f"the base URL of {name!r} must begin with http:// or https:// and name a host, and a port where it has one"
+        )
     if parts.username or parts.password:
         raise InputError(f"the base URL of {name!r} holds a password, which would be shown; put it in a variable")
-    return Target(provider, model, _ENDPOINTS[provider].sub("", base, count=1), "/chat/completions" in base)
 
 
 def _provider_of(name: str) -> tuple[Provider, str]:
@@ -89,6 +103,8 @@ def _provider_of(name: str) -> tuple[Provider, str]:
     for pattern, provider in _FAMILIES:
         if pattern.match(name):
             return provider, name
+    if not name:
+        raise InputError("name a model: `claude-…`, `gpt-…`, or `openai-compatible:NAME@http://HOST/v1`")
     raise InputError(
         f"who serves the model {name!r}? Write `anthropic:{name}`, `openai:{name}` or "
         f"`openai-compatible:{name}@http://HOST/v1`"

@@ -58,7 +58,7 @@ def of_type(items: list[dict[str, Any]], type_: str) -> list[dict[str, Any]]:
     return [item for item in items if item.get("type") == type_]
 
 
-def tool_use(id_: str, name: str, arguments: str | dict[str, Any]) -> ToolUse:
+def tool_use(id_: str, name: str, arguments: str | dict[str, Any] | None) -> ToolUse:
     """A tool that was asked for, mostly with arguments as text, which a model may have got wrong."""
     if isinstance(arguments, dict):
         return ToolUse(id_, name, arguments)
@@ -66,6 +66,8 @@ def tool_use(id_: str, name: str, arguments: str | dict[str, Any]) -> ToolUse:
         return ToolUse(id_, name, msgspec.json.decode(arguments or "{}", type=dict[str, Any]))
     except msgspec.DecodeError as error:
         return ToolUse(id_, name, error=f"the arguments are not a JSON object: {error}")
+    except RecursionError:
+        return ToolUse(id_, name, error="the arguments are nested too deeply")
 
 
 def replayed(native: Native | None, wire: str, target: Target) -> list[Any] | None:

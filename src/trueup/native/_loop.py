@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from trueup.core.errors import Kind, SpawnError
 from trueup.core.protocols import Action, Gate, Launcher, Recorder
 from trueup.core.usage import Usage
-from trueup.model import Access, Answer, Message, ModelError, Request, ToolOutput, ToolUse, chat
+from trueup.model import Access, Answer, Message, ModelError, Request, Retry, ToolOutput, ToolUse, chat
 
 from ._conversation import folded, folded_where_long
 from ._hands import Hands, ToolFailedError
@@ -151,8 +151,9 @@ class _Loop:
     def _asked_better(self, error: ModelError) -> list[Message] | None:
         """The conversation as it may be answered after all, or None where asking again would not help."""
         if error.kind in TOO_LONG:
-            shorter = folded(self._messages, kept_turns=1)
-            return None if shorter == self._messages else shorter
+            # The last turn goes too where nothing else is left: the model can call for less of it again.
+            folds = (folded(self._messages, kept_turns) for kept_turns in (1, 0))
+            return next((shorter for shorter in folds if shorter != self._messages), None)
         # It was paid for and read, so it was blank: some models end like this after a tool's result.
         is_blank = error.kind is Kind.PROTOCOL and error.usage is not None
         return [*self._messages, Message(text=BLANK)] if is_blank else None
@@ -169,13 +170,18 @@ class _Loop:
             max_tokens=job.max_tokens,
         )
         try:
-            answer = await chat(request, job.access)
+            answer = await chat(request, job.access, self._tell_retry)
         except ModelError as error:
             if error.usage is not None:
                 await self._meter(error.usage)
+            elif error.kind in MAY_BE_PAID:
+                await self._recorder.record(self._voice.usage(Usage(incomplete=True)))
             raise
         await self._meter(answer.usage)
         return answer
+
+    async def _tell_retry(self, retry: Retry) -> None:
+        await self._recorder.record(self._voice.retried(retry.attempt, str(retry)))
 
     async def _meter(self, usage: Usage) -> None:
         self._calls.append(usage)
@@ -207,6 +213,6 @@ class _Loop:
         decision = await self._gate.decide(Action(call.name, params))
         await self._recorder.record(self._voice.permission(call.id, call.name, decision.allowed, decision.reason))
         if not decision.allowed:
-            self._denied.append(str(params.get("command") or params["path"]))
+            self._denied.append(str(params["command" if "command" in params else "path"]))
             reason = decision.reason or f"by rule {decision.rule}"
             raise ToolFailedError(f"refused: {reason}; do not try to get around it")

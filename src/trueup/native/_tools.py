@@ -27,8 +27,13 @@ _IS_FILE = """
 [ -f "$1" ] || { echo "it is not an ordinary file" >&2; exit 3; }
 [ -r "$1" ] || { echo "it may not be read" >&2; exit 3; }
 """
-_READ = _IS_FILE + 'grep -ac "" <"$1" >&2; { tail -n "+$2" -- "$1" | head -n "$3" | head -c "$4"; } 2>/dev/null'
-_FETCH = _IS_FILE + 'exec cat -- "$1"'
+# How many lines end, whether one is left that does not, and the lines: by programs that need no memory for long ones.
+_READ = (
+    _IS_FILE
+    + 'wc -l <"$1" >&2; tail -c 1 -- "$1" | tr -d "\\n" | wc -c >&2; '
+    + '{ tail -n "+$2" -- "$1" | head -n "$3" | head -c "$4"; } 2>/dev/null'
+)
+_FETCH = _IS_FILE + 'exec head -c "$2" -- "$1"'
 # By tee, since bash gives some paths a meaning of its own behind `>`.
 _WRITE = """
 case "$(realpath -m -- "$1")" in
@@ -36,7 +41,9 @@ case "$(realpath -m -- "$1")" in
     *) echo "it is outside of the working directory, where nothing is written" >&2; exit 3 ;;
 esac
 """
+# An expression of a few characters can ask for all the memory that there is.
 _SEARCH = """
+ulimit -v 524288 2>/dev/null
 [ -e "$2" ] || { echo "there is no such file or folder" >&2; exit 3; }
 exec grep -rnIsE -D skip --include="$3" --exclude-dir={.git,node_modules,.venv,__pycache__} -e "$1" -- "$2"
 """
@@ -77,13 +84,13 @@ class Read(Struct, frozen=True):
     async def use(self, hands: Hands) -> str:
         words = (_named(self.path, hands), str(self.offset), str(self.limit), str(OUTPUT_CHARS + 1))
         finished = await hands.script(_READ, *words)
-        lines_there = finished.stderr.text.strip()
-        if finished.exit_code != 0 or not lines_there.isdigit():
+        counts = finished.stderr.text.split()
+        if finished.exit_code != 0 or not all(map(str.isdigit, counts)):
             raise _failure(hands.path(self.path), finished)
         data = finished.stdout.data
         if b"\0" in data:
             raise ToolFailedError(f"{hands.path(self.path)}: it is not text; look at it with the shell")
-        return self._shown(data, int(lines_there))
+        return self._shown(data, sum(map(int, counts)))
 
     def _shown(self, data: bytes, lines_there: int) -> str:
         too_long = len(data) > OUTPUT_CHARS
@@ -137,7 +144,8 @@ class Edit(Struct, frozen=True):
         if not self.old or self.old == self.new:
             raise ToolFailedError("nothing would change; give what is there as `old`, and something else as `new`")
         where = hands.path(self.path)
-        finished = await hands.script(_FETCH, _named(self.path, hands), kept_bytes=LARGEST_FILE)
+        words = (_named(self.path, hands), str(LARGEST_FILE + 1))
+        finished = await hands.script(_FETCH, *words, kept_bytes=LARGEST_FILE)
         if finished.exit_code != 0:
             raise _failure(where, finished)
         if not finished.stdout.whole:

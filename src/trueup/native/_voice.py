@@ -16,7 +16,8 @@ class Voice(Struct, frozen=True, kw_only=True):
 
     Their parameters, in order: `message` the text; `tool_call` name, id, kind (`shell`, `read`, `write`, `search`,
     `other`) and input; `tool_result` id, whether it went well, what the model is told, and seconds; `permission` id,
-    tool, whether it may, and why not; `usage` what one call of the model used.
+    tool, whether it may, and why not; `usage` what one call of the model used; `retried` the how manieth further try of
+    a call comes, and why.
     """
 
     message: Callable[[str], Event]
@@ -24,3 +25,4 @@ class Voice(Struct, frozen=True, kw_only=True):
     tool_result: Callable[[str, bool, str, float], Event]
     permission: Callable[[str, str, bool, str], Event]
     usage: Callable[[Usage], Event]
+    retried: Callable[[int, str], Event]

@@ -141,9 +141,7 @@ class ScriptedModel:
             return aside_answer(request)
         step: Any = self._pick(request)
         if callable(step):
-            step = step(request)
-            if inspect.isawaitable(step):
-                step = await step
+            step = await _called(step, request)
         return as_answer(cast("Reply", step))
 
     async def _note(self, request: ModelRequest) -> None:
@@ -163,6 +161,15 @@ class ScriptedModel:
             return web.json_response({})
         told = Fault(404, message=f"the scripted model has no {http.method} {http.path}")
         return web.json_response(WIRES["anthropic"].error(told, 404), status=404)
+
+
+async def _called(step: Callable[[ModelRequest], Any], request: ModelRequest) -> Any:
+    try:
+        reply = step(request)
+        return await reply if inspect.isawaitable(reply) else reply
+    # Whatever a function of the user's does is for the user to see, and a status of 500 would only be tried again.
+    except Exception as error:
+        raise InputError(f"the script's function failed: {error!r}") from error
 
 
 Pick = Callable[[ModelRequest], Step]

@@ -37,7 +37,7 @@ def parse_script(text: str) -> list[Answer | Fault]:
                 case _:
                     _add(steps, Answer([_part(line)], usage, delay_secs=delay_secs), joined=line.joined)
                     delay_secs = 0.0
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, InputError) as error:
             raise InputError(f"the script's line `{line.word} {line.rest}` is not understood: {error}") from None
     return steps
 

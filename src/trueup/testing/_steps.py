@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -55,6 +56,14 @@ class Tool(Struct, frozen=True):
     arguments: Mapping[str, Any] = {}
     id: str | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.arguments, Mapping):
+            raise InputError(f"the arguments of {self.name!r} are {self.arguments!r}: give an object")
+        try:
+            json.dumps(dict(self.arguments))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the arguments of {self.name!r} are no JSON: {error}") from None
+
     @classmethod
     def shell(cls, command: str) -> Tool:
         """Run a command."""
@@ -92,6 +101,13 @@ class Answer(Struct, frozen=True):
     delay_secs: float = 0
     pause_secs: float = 0
 
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            if not isinstance(part, Text | Thinking | Tool):
+                raise InputError(f"{part!r} is no part of an answer: give Text, Thinking or Tool")
+        if self.stop not in get_args(Stop):
+            raise InputError(f"no answer ends with {self.stop!r}: give one of {', '.join(get_args(Stop))}")
+
 
 FAULTS = ("hang", "stall", "cut", "garbage", "empty", "refusal", "max_tokens", "stream_error")
 # They come as an answer; the others as none.
@@ -122,6 +138,8 @@ class Fault(Struct, frozen=True):
             raise InputError(f"fault {self.what} is no HTTP status of an error: give one from 400 to 599")
         if self.times < 1:
             raise InputError(f"a fault of {self.times} times is none: give 1 or more")
+        if self.retry_after is not None and self.retry_after < 0:
+            raise InputError(f"nobody waits for {self.retry_after:g} s: give a retry_after of 0 or more")
 
     def spoken(self) -> Answer | None:
         """The answer that this fault is, where it is one."""

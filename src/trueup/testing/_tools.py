@@ -50,8 +50,8 @@ def _arguments(tool: Tool, offered: Offered, folder: str | None) -> dict[str, An
     arguments = {}
     for name, value in tool.arguments.items():
         key = next((key for key in PROPERTIES.get(name, ()) if key in offered.properties), name)
-        # Several agents take only whole paths.
-        named = posixpath.join(folder, value) if name == "path" and folder else value
+        # Several agents take only whole paths; what is none is sent as it is.
+        named = posixpath.join(folder, value) if name == "path" and folder and isinstance(value, str) else value
         is_argv = name == "command" and _is_list(offered.properties.get(key))
         arguments[key] = ["bash", "-lc", named] if is_argv else named
     if "description" in offered.properties and "description" not in arguments and tool.name == "shell":
