@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from trueup.core.errors import TrueupError
@@ -11,10 +11,10 @@ from trueup.runs import RunStore
 
 LOOK_SECS = 3600.0
 
-_log = logging.getLogger(__name__)
 
-
-async def remove_old_runs(store: RunStore, days: int, *, look_secs: float = LOOK_SECS) -> None:
+async def remove_old_runs(
+    store: RunStore, days: int, warned: Callable[[str], None], *, look_secs: float = LOOK_SECS
+) -> None:
     """Remove runs that ended longer ago, now and from time to time; never one that is open."""
     while True:
         before = (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -22,5 +22,5 @@ async def remove_old_runs(store: RunStore, days: int, *, look_secs: float = LOOK
             await store.prune(before=before)
         except TrueupError as error:
             # Tried again the next time: what is kept for longer does no harm.
-            _log.warning("old runs were not removed: %s", error)
+            warned(f"old runs were not removed: {error}")
         await asyncio.sleep(look_secs)

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from trueup.core.settings import user_settings
 from trueup.core.trust import data_folder
 from trueup.runs import RunStore, live_export
 
 from ._daemon import Daemon
 from ._method import all_methods
+from ._retention import remove_old_runs
 from ._tokens import HUMAN_TOKEN_FILE, TOKEN_FILE, keep_tokens
 
 if TYPE_CHECKING:
@@ -73,6 +75,10 @@ async def _opened(options: ServeOptions, warned: Callable[[str], None]) -> Async
         store = await stack.enter_async_context(await RunStore.open(options.database_url))
         if options.otlp_endpoint is not None:
             await stack.enter_async_context(live_export(store, options.otlp_endpoint, tell=warned))
+        days = user_settings().keep_runs_days
+        if days is not None:
+            tidying = asyncio.create_task(remove_old_runs(store, days, warned))
+            stack.callback(tidying.cancel)
         daemon = Daemon(store, tokens=tokens, token_folder=folder, policies=policies, database_url=options.database_url)
         yield await stack.enter_async_context(daemon), folder
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -55,8 +56,8 @@ class Revised(Struct, frozen=True, kw_only=True):
 
     state: State
     revised: bool
-    contract: dict[str, object] | None
-    baseline: list[dict[str, object]] | None
+    contract: dict[str, Any] | None
+    baseline: list[dict[str, Any]] | None
     baseline_gates_nothing: bool
     message: str
 
