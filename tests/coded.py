@@ -11,9 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import command_line
 from checkouts import Checkout
 from terminals import Terminal
-from trueup.core.process import Command, Finished, Process, run
+from trueup.core.process import Command, Finished, Process
 
 TRUEUP = str(Path(sys.executable).with_name("trueup"))
 GOAL = "python3 -c 'import calc; assert calc.add(2, 3) == 5'"
@@ -54,11 +55,11 @@ class User:
         return ("code", intent, "--engine", self.engine(script), "--contract", str(self.contract), *more)
 
     async def trueup(self, *arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Finished:
-        return await run(self._command(arguments, cwd, env or {}))
+        return await command_line.call(*arguments, cwd=cwd or self.checkout.root, env={**os.environ, **(env or {})})
 
     def started(self, *arguments: str) -> Process:
         """The program while it runs."""
-        return Process(self._command(arguments, None, {}))
+        return Process(Command(argv=(TRUEUP, *arguments), cwd=self.checkout.root, timeout_secs=60))
 
     def at_terminal(self, *arguments: str, **env: str) -> Terminal:
         return Terminal((TRUEUP, *arguments), self.checkout.root, {**os.environ, **env})
@@ -66,10 +67,6 @@ class User:
     async def session(self) -> dict[str, Any]:
         """The newest session, as `show` tells it."""
         return json.loads((await self.trueup("code", "show", "--json")).stdout.text)
-
-    def _command(self, arguments: tuple[str, ...], cwd: Path | None, env: Mapping[str, str]) -> Command:
-        where = cwd or self.checkout.root
-        return Command(argv=(TRUEUP, *arguments), cwd=where, env={**os.environ, **env}, timeout_secs=60)
 
 
 def json_lines(finished: Finished) -> list[dict[str, Any]]:

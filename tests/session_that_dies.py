@@ -1,14 +1,14 @@
-"""A program that works on a session and is ended at one of its events: `python session_that_dies.py PLAN`.
+"""A process that works on a session and is ended at one of its events.
 
-The plan is JSON: the request, the event (`kind`, or `state_changed:STATE`) at which to die, and the signal to die of.
+Its plan: the request, the event (`kind`, or `state_changed:STATE`) at which to die, and the signal to die of.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
+from typing import Any
 
 import msgspec
 
@@ -31,15 +31,14 @@ class Dying:
             await asyncio.sleep(60)
 
 
-async def main() -> None:
-    plan = json.loads(sys.argv[1])
+def work(plan: dict[str, Any]) -> None:
+    try:
+        asyncio.run(_work(plan))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+async def _work(plan: dict[str, Any]) -> None:
     async with await RunStore.open() as store:
         request = msgspec.convert(plan["request"], CodeRequest)
         await Sessions(store).start(request, Absent(yes=True), Dying(plan["at"], plan["signal"]))
-
-
-if __name__ == "__main__":
-    try:
-        asyncio.run(main())
-    except KeyboardInterrupt:
-        sys.exit(130)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-from coded import User
+import command_line
+from coded import TRUEUP, User
 from trueup.core.process import Command, Finished, run
-
-TRUEUP = str(Path(sys.executable).with_name("trueup"))
 
 
 @pytest.fixture(autouse=True)
@@ -26,15 +24,17 @@ def no_keys(monkeypatch) -> None:
 def trueup(tmp_path, private_home):
     async def call(*arguments: str, stdin: bytes = b"", cwd: Path = tmp_path, **environ: str) -> Finished:
         env = {**os.environ, **environ}
-        return await run(Command(argv=(TRUEUP, *arguments), stdin=stdin, cwd=cwd, env=env, timeout_secs=60))
+        if any(name.startswith("PYTHON") for name in environ):
+            # Those are for an interpreter that starts.
+            return await run(Command(argv=(TRUEUP, *arguments), stdin=stdin, cwd=cwd, env=env, timeout_secs=60))
+        return await command_line.call(*arguments, stdin=stdin, cwd=cwd, env=env)
 
     return call
 
 
 @pytest.fixture
-def user_of_code(tmp_path, monkeypatch) -> User:
-    """The Python that runs the suite, a cache and a store of its own, and a repository with a bug."""
-    monkeypatch.setenv("PATH", f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin")
+def user_of_code(tmp_path, plain_path, monkeypatch) -> User:
+    """A cache and a store of its own, and a repository with a bug."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return User(tmp_path)

@@ -23,9 +23,8 @@ RIGHT = "def add(a, b):\n    return a + b\n"
 
 
 @pytest.fixture(autouse=True)
-def machine(tmp_path, monkeypatch):
-    """The Python that runs the suite, a cache of its own, and no CI around it."""
-    monkeypatch.setenv("PATH", f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin")
+def machine(tmp_path, plain_path, monkeypatch):
+    """A cache of its own, and no CI around it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
@@ -14,8 +13,7 @@ CONTRACT = f"contract:\n  description: it adds\n  checks:\n  - name: adds\n    c
 
 
 @pytest.fixture(autouse=True)
-def machine(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin")
+def machine(tmp_path, plain_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import shutil
-import sys
 
 import pytest
 
@@ -15,8 +14,7 @@ from trueup.workspace import store_of
 
 
 @pytest.fixture(autouse=True)
-def machine(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin")
+def machine(tmp_path, plain_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import signal
@@ -13,12 +12,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import session_that_dies
+from command_line import fork
 from session_play import Play
 from trueup.coder import Absent, State
-from trueup.core.process import Command, Process, run
+from trueup.core.process import Command, Process
 from trueup.runs import RunStore
 
-PROGRAM = Path(__file__).parents[1] / "session_that_dies.py"
+TESTS = str(Path(__file__).parents[1])
 MEND = "sed -i \"s/'_')/'-')/\" slug.py"
 DASH = "grep -q \"'-'\" slug.py"
 
@@ -43,9 +44,16 @@ async def play(project):
 
 async def die(play: Play, at: str, how: signal.Signals, script: str) -> None:
     plan = {"request": msgspec.to_builtins(play.request(script, DASH)), "at": at, "signal": int(how)}
-    died = await run(Command(argv=(sys.executable, str(PROGRAM), json.dumps(plan)), timeout_secs=60))
+    died = await fork(session_that_dies.work, plan, cwd=play.project.root, env=os.environ)
     expected = (None, signal.SIGKILL) if how is signal.SIGKILL else (130, None)
     assert (died.exit_code, died.signal) == expected, died.stderr.text
+
+
+async def nothing_runs_with(mark: str) -> None:
+    """Whoever was killed cannot wait until its commands have ended; they do, on their own."""
+    async with asyncio.timeout(20):
+        while processes_with(mark):
+            await asyncio.sleep(0.02)
 
 
 def processes_with(mark: str) -> list[str]:
@@ -70,7 +78,7 @@ async def test_a_session_cut_off_anywhere_loses_nothing_and_arrives(play, how, m
     delivered = moment == "merge_completed"
     assert await play.git("rev-parse", "HEAD~1" if delivered else "HEAD") == before
     assert await play.git("status", "--porcelain") == "", "the user's files are as they were, or as they were merged"
-    assert processes_with(f"sleep {mark}") == []
+    await nothing_runs_with(f"sleep {mark}")
 
     (session,) = await play.sessions.list()
     assert session.owner is None
@@ -122,7 +130,8 @@ async def test_what_a_cut_off_iteration_used_is_not_forgotten(play):
 
 async def test_a_session_whose_process_was_stopped_can_be_cancelled(play):
     plan = {"request": msgspec.to_builtins(play.request("sleep 600", DASH)), "at": "never", "signal": 9}
-    command = Command(argv=(sys.executable, str(PROGRAM), json.dumps(plan)), timeout_secs=120)
+    program = f"import session_that_dies; session_that_dies.work({plan!r})"
+    command = Command(argv=(sys.executable, "-c", program), env={**os.environ, "PYTHONPATH": TESTS}, timeout_secs=120)
     async with Process(command) as process:
         while not (found := await play.sessions.list()) or found[0].state is not State.RUNNING:
             await asyncio.sleep(0.05)

@@ -61,7 +61,9 @@ class Repo:
 
 
 @pytest.fixture
-def repo(tmp_path) -> Repo:
+def repo(tmp_path, plain_path, monkeypatch) -> Repo:
+    """A folder whose pytest has no use for the plugins of this suite."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     return Repo(tmp_path)
 
 

@@ -56,8 +56,9 @@ class Repo:
 
 
 @pytest.fixture
-def repo(tmp_path) -> Repo:
-    """A package of one module with a green suite."""
+def repo(tmp_path, plain_path, monkeypatch) -> Repo:
+    """A package of one module with a green suite, which has no use for the plugins of this one."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     repo = Repo(tmp_path / "repo")
     repo.file("calc.py", "def add(a, b): return a + b\n")
     repo.file("tests/__init__.py")

@@ -90,7 +90,7 @@ def test_a_missing_key_is_placed_at_its_object():
         (b"wheels: \xff", "cart.yaml", "cart.yaml:1: not UTF-8 text (byte 0xff)"),
         ("", "cart.yaml", "expected 'object', got 'null'"),
         ("[" * 100_000, "cart.json", "nested too deeply"),
-        ("[" * 5_000, "cart.yaml", "nested too deeply"),
+        ("[" * 2_000, "cart.yaml", "nested too deeply"),
         ("a: &a [x, x, x, x, x, x, x, x, x, x]\n"
          + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 10)}]\n" for n in range(8)),
          "cart.yaml", "more than 100000 values"),
@@ -121,8 +121,8 @@ def test_a_whole_character_in_two_escapes_is_one():
 
 
 def test_of_many_unknown_keys_the_first_are_told_and_the_others_counted():
-    told = complaint("wheels: []\n" + "".join(f"key{n}: 1\n" for n in range(20_000))).splitlines()
-    assert (len(told), told[-1]) == (21, "cart.yaml: 19980 more unknown keys")
+    told = complaint("wheels: []\n" + "".join(f"key{n}: 1\n" for n in range(2_000))).splitlines()
+    assert (len(told), told[-1]) == (21, "cart.yaml: 1980 more unknown keys")
 
 
 @given(st.binary(max_size=200), st.sampled_from(["cart.yaml", "cart.json"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -34,9 +33,8 @@ def mirror(user, tmp_path):
 
 
 @pytest.fixture
-def layers(mirror, tmp_path, monkeypatch):
+def layers(mirror, tmp_path, plain_path):
     """Opens the layers of the user's repository, in the best sandbox or the one that is named."""
-    monkeypatch.setenv("PATH", f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin")
 
     async def opened(backend: Backend | None = None) -> Layers:
         made = await mirror()

@@ -57,8 +57,7 @@ class Place:
 
 
 @pytest.fixture
-def place(user, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin")
+def place(user, tmp_path, plain_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     async def opened(backend: Backend | None = None, **environ: str) -> Place:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -358,7 +357,7 @@ async def test_many_blobs_are_read_at_once(user, mirror):
 
 def lay_over(layer, export) -> None:
     """Apply an export the way a stack does: deletions first."""
-    for path in json.loads((export / "deleted.json").read_text()):
+    for path in (export / "deleted").read_text().split("\0")[:-1]:
         (layer / path).unlink()
         if not any((layer / path).parent.iterdir()):
             (layer / path).parent.rmdir()

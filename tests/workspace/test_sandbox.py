@@ -27,6 +27,7 @@ from trueup.workspace._sandbox import (
     prove,
 )
 from trueup.workspace._sandbox._backend import BUBBLEWRAP, UNSHARE
+from trueup.workspace._sandbox._holder import apply_change
 
 
 class OpenDoor(Backend, frozen=True):
@@ -261,3 +262,21 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+def test_what_is_in_the_way_of_a_change_goes_and_what_its_links_lead_to_stays(tmp_path):
+    target, export, outside = tmp_path / "target", tmp_path / "export", tmp_path / "outside"
+    for folder in (target / "place" / "deep" / "er", export / "files", outside):
+        folder.mkdir(parents=True)
+    (outside / "kept").touch()
+    (target / "place" / "deep" / "file").touch()
+    (target / "place" / "link").symlink_to(outside)
+    (target / "place" / "deep" / "broken").symlink_to("nowhere")
+    odd = os.fsdecode(b"odd \xff\n name")
+    (target / odd).touch()
+    (export / "deleted").write_bytes(os.fsencode(odd) + b"\0gone already\0")
+    (export / "files" / "place").write_text("a file now")
+    apply_change(str(target), str(export))
+    assert [path.name for path in target.iterdir()] == ["place"]
+    assert (target / "place").read_text() == "a file now"
+    assert (outside / "kept").exists()

@@ -115,9 +115,7 @@ async def test_daemons_end_when_the_agent_does(workspace):
 async def test_who_fills_the_disk_is_ended_and_the_rest_is_kept(workspace):
     async with workspace.open() as shell:
         with pytest.raises(InfrastructureError, match="wrote more than"):
-            await shell.stack.run_argv(
-                ("bash", "-c", "while :; do head -c 90000000 /dev/zero >> big; done"), disk_mb=50
-            )
+            await shell.stack.run_argv(("bash", "-c", "while :; do head -c 9000000 /dev/zero >> big; done"), disk_mb=20)
     assert "big" in changed(await workspace.snapshot())
 
 

@@ -189,7 +189,7 @@ class Mirror:
     async def export_files(self, tree: str, base: str, folder: Path) -> None:
         """Write what must be laid over the files of a base to make them those of a tree.
 
-        First everything in `deleted.json` goes, then everything in `files` comes.
+        First everything in `deleted` goes, then everything in `files` comes.
         """
         home = await self._base(base)
         folder = _absolute(folder)
@@ -202,7 +202,7 @@ class Mirror:
         wanted = [as_bytes(change.path) for change in changes if change.new_mode]
         await git.output("checkout-index", "-u", "-z", "--stdin", stdin=join_nul(wanted))
         gone = [change.path for change in changes if change.status in {"deleted", "type_changed"}]
-        (folder / "deleted.json").write_text(json.dumps(gone))
+        (folder / "deleted").write_bytes(join_nul([as_bytes(path) for path in gone]))
 
     async def diff(self, old: str, new: str) -> bytes:
         """The patch that makes one tree of another, for `apply_patch` and for people; empty where they are the same."""

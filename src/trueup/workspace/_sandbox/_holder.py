@@ -1,24 +1,27 @@
-"""The program that builds a stack and holds it open. Started by path, standard library only.
+"""The program that builds a stack and holds it open. Standard library only, and as little of it as can be: it is started
+for every evaluation and every step of an agent, and would be longer at its imports than at its work.
 
-It reads a plan (JSON, one line) from stdin, moves into namespaces of its own, builds the file system that the plan
+It reads a plan (marshalled) from stdin, moves into namespaces of its own, builds the file system that the plan
 describes, makes it the root, prints `ready`, and sleeps until stdin closes. Commands enter its namespaces from
 outside. Whatever goes wrong is one line on stderr.
 """
 
+from __future__ import annotations
+
 import ctypes
 import fcntl
-import json
+import marshal
 import os
-import shutil
-import socket
 import stat
 import struct
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
 
-Step = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Step = dict[str, Any]
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWNET = (
     0x00020000,
@@ -34,6 +37,9 @@ MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 1, 2
 SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 SYS_MOUNT_SETATTR = 442
 MOST_LINKS = 40
+COPY_BYTES = 1 << 20
+AF_INET, SOCK_DGRAM, SIOCSIFFLAGS, IFF_UP_AND_RUNNING = 2, 2, 0x8914, 0x1 | 0x40
+HOSTNAME = b"localhost"
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -102,9 +108,10 @@ def write(path: str, text: str) -> None:
 
 
 def raise_loopback() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        request = struct.pack("16sH14s", b"lo", 0x1 | 0x40, b"")
-        fcntl.ioctl(any_socket, 0x8914, request)
+    any_socket = libc.socket(AF_INET, SOCK_DGRAM, 0)
+    call("make a socket", min(any_socket, 0))
+    fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH14s", b"lo", IFF_UP_AND_RUNNING, b""))
+    os.close(any_socket)
 
 
 def place(root: str, target: str, is_folder: bool = True) -> str:
@@ -150,8 +157,10 @@ def open_way(root: str, path: str) -> None:
     way = os.path.dirname(path)
     while len(way) > len(root):
         if os.path.isdir(way) and os.stat(way).st_mode & stat.S_IRWXU != stat.S_IRWXU:
-            with suppress(OSError):
+            try:  # noqa: SIM105 - contextlib is one of the imports that cost
                 os.chmod(way, stat.S_IMODE(os.stat(way).st_mode) | stat.S_IRWXU)
+            except OSError:
+                pass
         way = os.path.dirname(way)
 
 
@@ -205,9 +214,9 @@ BUILDERS = {"bind": build_bind, "overlay": build_overlay, "devices": build_devic
 
 def apply_change(target: str, export: str) -> None:
     """Lay a change over the mounted layers: deletions first, then files."""
-    with open(f"{export}/deleted.json") as file:
-        for path in json.load(file):
-            remove(os.path.join(target, path))
+    with open(f"{export}/deleted", "rb") as file:
+        for path in filter(None, file.read().split(b"\0")):
+            remove(os.path.join(target, os.fsdecode(path)))
     for folder, folders, files in os.walk(f"{export}/files"):
         inside = os.path.join(target, os.path.relpath(folder, f"{export}/files"))
         for name in folders:
@@ -240,7 +249,9 @@ def put(source: str, path: str) -> None:
     if os.path.islink(source):
         os.symlink(os.readlink(source), path)
     else:
-        shutil.copyfile(source, path)
+        with open(source, "rb") as original, open(path, "wb") as copy:
+            while piece := original.read(COPY_BYTES):
+                copy.write(piece)
         os.chmod(path, stat.S_IMODE(os.stat(source).st_mode))
 
 
@@ -248,7 +259,18 @@ def remove(path: str) -> None:
     if os.path.islink(path) or os.path.isfile(path):
         os.unlink(path)
     elif os.path.isdir(path):
-        shutil.rmtree(path)
+        remove_folder(path)
+
+
+def remove_folder(path: str) -> None:
+    # Not by shutil: where this runs, the standard library may be out of sight already.
+    for folder, folders, files in os.walk(path, topdown=False):
+        for name in files:
+            os.unlink(os.path.join(folder, name))
+        for name in folders:
+            inner = os.path.join(folder, name)
+            os.unlink(inner) if os.path.islink(inner) else os.rmdir(inner)
+    os.rmdir(path)
 
 
 def make_root(root: str) -> None:
@@ -270,7 +292,7 @@ def build(plan: Step) -> None:
         build_bind(root, {"source": source, "target": target})
     if plan["private_network"]:
         raise_loopback()
-    socket.sethostname("localhost")
+    call("name the machine", libc.sethostname(HOSTNAME, len(HOSTNAME)))
     make_root(root)
     # Only now: a link in the repository can no longer lead a write to the machine outside.
     for change in changes:
@@ -281,13 +303,9 @@ def build(plan: Step) -> None:
 
 def main() -> None:
     try:
-        build(json.loads(sys.stdin.readline()))
-    except (BuildError, OSError, KeyError, ValueError) as error:
+        build(marshal.load(sys.stdin.buffer))  # noqa: S302 - written by whoever started us
+    except (BuildError, OSError, KeyError, ValueError, EOFError, TypeError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import marshal
 import os
 import shutil
 import sys
@@ -28,6 +28,9 @@ from ._view import Profile, sandbox_environment, view_steps
 from ._watch import Fingerprint, fingerprints, is_changed
 
 BASH = ("bash", "--noprofile", "--norc", "-o", "pipefail", "-c")
+
+# As a module, whose byte code is kept, and without the packages around it.
+HOLDER = "import sys; sys.path[:0] = sys.argv[1:]; import _holder; _holder.main()"
 
 # Asked inside, whose PATH and files are not ours.
 FIND_PROGRAM = 'cd -- "$1" 2>/dev/null || exit 3; type -P -- "$0" || exit 4'
@@ -86,8 +89,8 @@ class Stack:
         self._refuse_hidden_targets()
         if self._backend.copies:
             await asyncio.to_thread(copy_layers, self._plan, self._scratch)
-        program = str(Path(__file__).with_name("_holder.py"))
-        self._holder = Process(Command(argv=(sys.executable, "-I", "-S", program), stdin=None))
+        argv = (sys.executable, "-I", "-S", "-c", HOLDER, str(Path(__file__).parent))
+        self._holder = Process(Command(argv=argv, stdin=None))
         await self._holder.__aenter__()
         try:
             await self._build()
@@ -194,7 +197,7 @@ class Stack:
                 raise InputError(f"{source} is to be shown in the sandbox at {target}, and does not exist")
 
     async def _build(self) -> None:
-        await self._holder.write(json.dumps(self._steps()).encode() + b"\n")
+        await self._holder.write(marshal.dumps(self._steps()))
         async for line in self._holder.lines():
             if line == "ready":
                 return
