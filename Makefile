@@ -17,7 +17,7 @@ help:
 	@echo "make test-agents  run real agent programs, installed from PyPI into a cache"
 	@echo "make lint    style, types and the direction of imports"
 	@echo "make bench   measure, as ratios against a reference in the same run"
-	@echo "make docs    write docs/reference.md from the program"
+	@echo "make docs    write docs/reference.md and docs/wire.md from the program"
 
 demo: $(USER_STAMP)
 	@$(BIN)/python demo/demo.py

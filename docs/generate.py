@@ -1,4 +1,4 @@
-"""Writes docs/reference.md from the program itself, so that it cannot say anything else."""
+"""Writes reference.md and wire.md from the program itself, so that they cannot say anything else."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 import click
+from wire_page import wire
 
 from trueup.cli._main import cli
 from trueup.cli.schema import contract_json_schema
 
-TARGET = Path(__file__).with_name("reference.md")
+FOLDER = Path(__file__).parent
 
 
 def reference() -> str:
@@ -35,6 +36,10 @@ def sections(command: click.Command, name: str, parent: click.Context | None = N
     return found
 
 
+PAGES = {"reference.md": reference, "wire.md": wire}
+
+
 if __name__ == "__main__":
-    TARGET.write_text(reference())
-    sys.stdout.write(f"written: {TARGET.name}\n")
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page())
+        sys.stdout.write(f"written: {name}\n")

@@ -37,7 +37,7 @@ async def test_an_example_runs_as_it_is_written(title, served, store, capsys):
         case "Runs":
             assert [line.split()[-1] for line in said.splitlines()] == ["Started", "ModelTurn", "Turn", "Ended"]
         case "When the connection is lost":
-            assert "was lost: frame too large" in said
+            assert "was lost" in said
         case "Errors and everything else":
             assert said.startswith("there is no run nope")
 

@@ -102,8 +102,9 @@ async def _authenticate(client: Client, address: str, shown: Auth) -> None:
     try:
         await client.call("session.auth", shown, AuthResult)
     except RpcError as error:
-        which = "the token" if shown.host_token is None else "the human token"
-        if shown.token is None and shown.host_token is None:
-            which = "no token was found, and none"
-        said = f"the daemon at {address} did not let this client in: {error} ({which} that was shown)"
-        raise TrueupError(f"{said}; `trueup serve` prints where the tokens are", kind=Kind.AUTH) from None
+        has_none = shown.token is None and shown.host_token is None
+        why = "it wants a token, and none was found" if has_none else str(error)
+        advice = "`trueup serve` prints where its tokens are"
+        raise TrueupError(
+            f"the daemon at {address} did not let this client in: {why}; {advice}", kind=Kind.AUTH
+        ) from None

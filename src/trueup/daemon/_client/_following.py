@@ -60,7 +60,7 @@ class Inbox:
         self._events.put_nowait(None)
 
     def renew(self) -> None:
-        """Take in events again, after a new subscription was asked for."""
+        """Take in events again; a new subscription is about to be asked for."""
         self._cut = False
 
     async def next(self, kind: Any) -> Any:

@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw
 
 from trueup.core.errors import InputError, Kind, TrueupError
 
+from .._errors import Code
 from .._jsonrpc import Answer, Request, encode_request, parse
 from ._errors import ConnectionLostError, ErrorBody, as_error
 
@@ -42,8 +43,9 @@ class Link:
         self._url = url
         self._hearer = hearer
         self._ids = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[Answer]] = {}
-        # What the daemon said about the connection itself, most often just before it hung up.
+        # What each request waits for; None is that no answer will come.
+        self._waiting: dict[int, asyncio.Future[Answer | None]] = {}
+        # What the daemon said just before it hung up.
         self._complaint = ""
         # Why there is no connection any more; None while there is one.
         self._lost: str | None = None
@@ -68,22 +70,25 @@ class Link:
 
     async def _ask(self, method: str, params: Any) -> Answer:
         request_id = next(self._ids)
-        waiter: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = waiter
         try:
             await self.send(_encoded(request_id, method, params))
-            return await waiter
+            answer = await waiter
         finally:
             self._waiting.pop(request_id, None)
+        if answer is None:
+            raise self._lost_error()
+        return answer
 
     async def send(self, frame: bytes) -> None:
         """Send a frame; frames go out in the order in which this was called."""
         if self._lost is not None:
-            raise ConnectionLostError(self._url, self._lost)
+            raise self._lost_error()
         try:
             await self._socket.send_frame(frame, WSMsgType.TEXT)
         except ConnectionError:
-            raise ConnectionLostError(self._url, self._complaint) from None
+            raise self._lost_error() from None
 
     async def _read(self) -> None:
         why = "this client left"
@@ -113,19 +118,34 @@ class Link:
                 self._hearer.told(notice)
             case Request() as request:
                 self._hearer.asked(request, self.send)
-            case Answer(id=None, error=error) if error is not UNSET:
-                self._complaint = decoded(error, ErrorBody, "the last frame").message
+            case Answer(id=None) as complaint:
+                self._hear(complaint)
             case Answer(id=int() as request_id) as answer:
                 waiter = self._waiting.pop(request_id, None)
                 if waiter is not None and not waiter.done():
                     waiter.set_result(answer)
 
+    def _hear(self, complaint: Answer) -> None:
+        """Take in what the daemon says of a frame that it could not read."""
+        body: ErrorBody = decoded(complaint.error, ErrorBody, "a frame")
+        if body.code == Code.FRAME_TOO_LARGE:
+            self._complaint = body.message
+        else:
+            # Which frame it was cannot be told, and whoever waits for its answer must not do so for ever.
+            self._settle_all(complaint)
+
     def _lose(self, why: str) -> None:
         self._lost = why
+        self._settle_all(None)
+        self._hearer.lost(self._lost_error())
+
+    def _settle_all(self, answer: Answer | None) -> None:
         for waiter in self._waiting.values():
             if not waiter.done():
-                waiter.set_exception(ConnectionLostError(self._url, why))
-        self._hearer.lost(ConnectionLostError(self._url, why))
+                waiter.set_result(answer)
+
+    def _lost_error(self) -> ConnectionLostError:
+        return ConnectionLostError(self._url, self._lost or self._complaint)
 
 
 def decoded(part: Any, kind: Any, about: str) -> Any:

@@ -37,6 +37,7 @@ from .._methods._traces import (
     Subscribe,
     Subscribed,
     Trace,
+    Unsubscribed,
 )
 from .._proposals import Proposal, ProposalResult, ToolCallAction
 from ._errors import ActionError
@@ -228,16 +229,18 @@ class Runs:
                         return
                     event: _Event | None
                     while (event := await inbox.next(_Event)) is not None:
-                        # What was on its way when the subscription was renewed comes twice.
-                        if event.cursor <= cursor:
-                            continue
                         cursor = event.cursor
                         yield event.typed()
                         if event.status != "in_progress":
                             return
+                    # What is still on its way must not be taken for what the next subscription brings.
+                    await self._unsubscribe(run_id)
             finally:
                 with suppress(TrueupError):
-                    await self._client.call("runs.unsubscribe", OneRun(run_id))
+                    await self._unsubscribe(run_id)
+
+    async def _unsubscribe(self, run_id: str) -> None:
+        await self._client.call("runs.unsubscribe", OneRun(run_id), Unsubscribed)
 
 
 def _status_at(record: dict[str, Any]) -> Status:

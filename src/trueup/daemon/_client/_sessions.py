@@ -87,12 +87,15 @@ class Sessions:
                         return
                     event: dict[str, Any] | None
                     while (event := await inbox.next(dict[str, Any])) is not None:
-                        if event["seq"] < from_seq:
-                            continue
                         from_seq = event["seq"] + 1
                         yield event
                         if event["type"] == "state_changed" and State(event["state"]).is_final:
                             return
+                    # What is still on its way must not be taken for what the next subscription brings.
+                    await self._unsubscribe(whole_id)
             finally:
                 with suppress(TrueupError):
-                    await self._client.call("coder.unsubscribe", wire.OneSession(whole_id))
+                    await self._unsubscribe(whole_id)
+
+    async def _unsubscribe(self, session_id: str) -> None:
+        await self._client.call("coder.unsubscribe", wire.OneSession(session_id))
