@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from coded import TRUEUP, is_running, json_lines
-from trueup.core.process import Command, Process
+from trueup.core.process import Command, Process, run
 from trueup.testing import ScriptedAgent
 
 WORK = "think hm\nshell echo hi > made.txt\nsay DONE"
@@ -163,7 +163,33 @@ async def test_an_interrupted_run_exits_130_and_leaves_nothing(install, tmp_path
         os.kill(process.pid, how)
         finished = await process.wait()
     assert finished.exit_code == 130
-    assert finished.stderr.text.endswith("interrupted\n")
+    assert finished.stderr.text.splitlines()[-2] == "interrupted"
+    assert finished.stderr.text.splitlines()[-1].startswith("cancelled: session ")
+    assert not is_running(nap)
+
+
+@pytest.mark.parametrize("form", ["--json", "--stream", "--compact"])
+async def test_an_interrupted_run_tells_programs_by_which_id_it_can_go_on(install, tmp_path, form):
+    argv = (TRUEUP, "harness", "run", install(script="write started x\nhang"), "do it", form)
+    async with Process(Command(argv=argv, cwd=tmp_path), lines=False) as process, asyncio.timeout(30):
+        while not (tmp_path / "started").exists():
+            await asyncio.sleep(0.02)
+        os.kill(process.pid, signal.SIGTERM)
+        finished = await process.wait()
+    told = json.loads(finished.stdout.text if form == "--json" else finished.stdout.text.splitlines()[-1])
+    told = told["results"][0] if form == "--compact" else told
+    assert (finished.exit_code, told["status"], told["error"]) == (130, "cancelled", "interrupted")
+    assert told["session_id"]
+
+
+async def test_what_is_printed_to_nobody_ends_the_run_and_the_agent(install, tmp_path):
+    nap = f"{6000 + os.getpid()}.5"
+    name = install(script=f"daemon sleep {nap}\n" + "say more\n" * 40 + "shell sleep 0.2\nsay DONE\nhang")
+    line = f"'{TRUEUP}' harness run {name} x --stream | head -n 1"
+    async with asyncio.timeout(30):
+        finished = await run(Command(shell=line, cwd=tmp_path))
+    assert json.loads(finished.stdout.text)["type"] == "session_named"
+    assert finished.stderr.text.splitlines()[1:] == []
     assert not is_running(nap)
 
 
@@ -225,7 +251,13 @@ async def test_json_lines_are_utf8_in_every_locale(trueup, install):
         (("claude-code",), "there is no prompt"),
         (("claude-code", " "), "there is no prompt"),
         (("claude-code", "two", "words"), "too many words"),
-        (("nobody", "x"), "unknown engine 'nobody'"),
+        (("nobody", "x"), "unknown agent 'nobody'"),
+        (("claude-code", "x", "--timeout", "nan"), "nan is not a number of seconds"),
+        (("claude-code", "x", "--timeout", "-1"), "-1 is not a number of seconds"),
+        (("claude-code", "x", "--idle-timeout", "soon"), "soon is not a number of seconds"),
+        (("claude-code", "--prompt-file", "-"), "there is no prompt"),
+        (("claude-code", "x", "--system-file", "missing.md"), "missing.md: No such file"),
+        (("claude-code", "x", "--system-file", "."), "Is a directory"),
         (("claude-code", "x", "--prompt-file", "p.txt"), "the prompt is given twice"),
         (("claude-code", "--prompt-file", "missing.txt"), "missing.txt: No such file"),
         (("claude-code", "x", "--system", "a", "--system-file", "b"), "the system prompt is given twice"),

@@ -74,3 +74,9 @@ async def test_a_model_that_keeps_silent_for_too_long_is_ended(play):
     story = await code(play, [Fault("hang")], limits=Limits(iterations=1, idle_secs=1))
     assert story.reason is FailureReason.STALLED, story.message
     assert "nothing happened for 1 s" in story.message
+
+
+async def test_later_goes_at_it_have_only_the_turns_that_are_left(play):
+    steps = [Tool.shell("echo '# a try' >> slug.py"), "Done.", *(Tool.shell(f"echo {n}") for n in range(5))]
+    story = await code(play, steps, limits=Limits(iterations=3, turns=3))
+    assert (story.reason, story.turns) == (FailureReason.BUDGET_EXHAUSTED, 3), story.message

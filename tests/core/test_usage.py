@@ -31,6 +31,12 @@ def test_an_estimate_is_kept_apart_from_what_a_vendor_reported():
     assert (total.cost_usd, total.estimated_cost_usd, total.incomplete) == (1.0, 0.5, True)
 
 
+def test_tokens_that_were_estimated_are_in_no_other_field_and_none_of_them_is_a_known_zero():
+    total = Usage(input_tokens=5, output_tokens=1) + Usage(input_tokens=7, output_tokens=2, estimated_tokens=40)
+    assert (total.input_tokens, total.output_tokens, total.estimated_tokens) == (12, 3, 40)
+    assert not total.incomplete
+
+
 def test_unknown_amounts_are_absent_on_the_wire():
     assert msgspec.to_builtins(Usage(input_tokens=7)) == {"input_tokens": 7}
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -94,6 +96,12 @@ def test_only_a_record_of_success_is_success():
     assert told.version == "2.1.325"
 
 
+def test_its_version_is_told_before_anything_else():
+    conversation = ClaudeConversation(HarnessRequest(prompt="do it"))
+    conversation.feed(next(line for line in Heard("talk").lines if "control_response" in line))
+    assert conversation.outcome(EXIT_1).version == "2.1.325"
+
+
 def test_exit_0_without_a_result_is_no_success():
     conversation = ClaudeConversation(HarnessRequest(prompt="do it"))
     for line in (RECORDED / "ok.jsonl").read_text().splitlines()[:-1]:
@@ -109,6 +117,11 @@ def test_a_failed_tool_is_told_as_failed_although_the_run_succeeds():
     assert heard.outcome(EXIT_0).ok
 
 
+def test_an_empty_reply_is_told_as_nothing_said_and_nothing_done():
+    heard = Heard("empty")
+    assert (heard[Message], heard[ToolCall], heard.outcome(EXIT_0).text) == ([], [], "")
+
+
 def test_an_error_dressed_as_an_answer_is_not_a_message_of_the_agent():
     assert Heard("401")[Message] == []
 
@@ -121,6 +134,36 @@ def test_lines_that_mean_nothing_are_nothing(line):
     conversation = ClaudeConversation(HarnessRequest(prompt="do it"))
     assert conversation.feed(line) == []
     assert not conversation.is_over
+
+
+def broken(value) -> Iterator:
+    """A value with one thing in it, at any depth, replaced by what does not belong there."""
+    yield from (5, "x", [None], {"x": []})
+    items = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for key, inner in items:
+        for wrong in broken(inner):
+            copy = value.copy()
+            copy[key] = wrong
+            yield copy
+
+
+def shape(record: dict) -> tuple:
+    """What tells one kind of record from another."""
+    said = record.get("message")
+    content = said.get("content") if isinstance(said, dict) else None
+    blocks = tuple(block["type"] for block in content) if isinstance(content, list) else ()
+    return record["type"], record.get("subtype"), (record.get("event") or {}).get("type"), blocks
+
+
+def test_no_record_is_too_broken_to_be_read():
+    lines = [line for file in sorted(RECORDED.iterdir()) for line in file.read_text().splitlines()]
+    kinds = {shape(record): record for record in map(json.loads, lines)}
+    assert len(kinds) > 20
+    for known in kinds.values():
+        conversation = ClaudeConversation(HarnessRequest(prompt="do it"))
+        for wrong in broken(known):
+            conversation.feed(msgspec.json.encode(wrong).decode())
+        conversation.outcome(EXIT_0)
 
 
 # How it fails
@@ -158,9 +201,14 @@ def test_success_with_an_error_is_a_failure():
     assert told.text == ""
 
 
-def test_reached_limits_are_named():
-    assert Heard("max_turns").outcome().error == "Reached maximum number of turns (2)"
-    assert Heard("budget").outcome().error == "Reached maximum budget ($0.01)"
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("max_turns", "Reached maximum number of turns (2)"), ("budget", "Reached maximum budget ($0.01)")],
+)
+def test_reached_limits_are_named_with_what_to_do(name, limit):
+    told = Heard(name).outcome()
+    assert told.error == f"{limit}: it is not done; allow it more, or go on with its session"
+    assert told.session_id is not None
 
 
 @pytest.mark.parametrize(
@@ -174,6 +222,7 @@ def test_reached_limits_are_named():
         ("5-hour limit reached ∙ resets 3pm", Kind.QUOTA),
         ("You've hit your weekly limit · resets Oct 9", Kind.QUOTA),
         ("Credit balance is too low", Kind.QUOTA),
+        ("API Error: 401 no such key", Kind.AUTH),
         ("API Error: 529 Overloaded", Kind.OVERLOADED),
         ("API Error: Repeated 529 Overloaded errors", Kind.OVERLOADED),
         ("Prompt is too long", Kind.CONTEXT_LENGTH),
@@ -203,6 +252,7 @@ def test_a_used_up_plan_is_not_a_passing_rate_limit():
         ("error: unknown option '--setting-sources'", Kind.PROTOCOL),
         ("No conversation found with session ID: 99999999-2222-4333-8444-555555555555", Kind.SESSION_NOT_FOUND),
         ("Invalid API key · Please run /login", Kind.AUTH),
+        ('Error: --resume requires a valid session ID or session title. "x" is not a UUID', Kind.SESSION_NOT_FOUND),
     ],
 )
 def test_a_program_that_only_complains_is_heard(stderr, kind):
@@ -213,6 +263,13 @@ def test_a_program_that_only_complains_is_heard(stderr, kind):
 
 def test_the_words_of_a_stream_that_broke_off_are_not_taken_for_its_failure():
     line = record(type="assistant", message={"content": [{"type": "text", "text": "rate limit, please run /login"}]})
+    said = Output(line.encode(), len(line))
+    told = ClaudeConversation(HarnessRequest(prompt="do it")).outcome(structs.replace(EXIT_1, stdout=said))
+    assert (told.failure_kind, told.error) == (Kind.PROTOCOL, "")
+
+
+def test_a_line_that_is_only_half_kept_is_none_of_its_last_words():
+    line = record(type="assistant", message={"content": [{"type": "text", "text": "rate limit, run /login " * 500}]})
     said = Output(line.encode(), len(line))
     told = ClaudeConversation(HarnessRequest(prompt="do it")).outcome(structs.replace(EXIT_1, stdout=said))
     assert (told.failure_kind, told.error) == (Kind.PROTOCOL, "")

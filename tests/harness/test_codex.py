@@ -86,6 +86,12 @@ def test_an_item_of_type_error_is_only_a_warning():
     assert (outcome.ok, outcome.text, outcome.error) == (True, "", "")
 
 
+def test_of_a_tool_that_codex_does_not_have_nothing_is_told_but_what_it_used():
+    conversation, events = executed("x_badtool")
+    assert [type(event) for event in events] == [SessionNamed, Message, UsageReported]
+    assert (conversation.outcome(ended()).ok, conversation.outcome(ended()).usage) == (True, TWO_CALLS)
+
+
 def test_a_patch_is_a_tool_that_writes_and_a_thought_is_a_thought():
     _, patched = executed("patch")
     [call] = [event for event in patched if isinstance(event, ToolCall)]
@@ -156,8 +162,31 @@ NO_HELPER = (
 )
 
 
-def test_a_sandbox_that_could_not_be_set_up_is_told_although_codex_calls_it_a_success():
-    conversation, _ = executed("x_sandbox_ww", mode=Mode.EDIT)
+def test_words_on_stdout_that_are_no_records_explain_a_run_that_says_nothing_else():
+    said = b'{"type":"thread.started","thread_id":"t"}\nNot logged in. Run codex login.\n'
+    finished = Finished(exit_code=0, duration_secs=1, stdout=Output(said, len(said)))
+    outcome = ExecConversation(asked()).outcome(finished)
+    assert (outcome.ok, outcome.failure_kind) == (False, Kind.AUTH)
+    assert outcome.error == "Not logged in. Run codex login."
+
+
+def test_a_codex_that_was_killed_is_told_to_have_been():
+    outcome = ExecConversation(asked()).outcome(Finished(exit_code=None, signal=9, duration_secs=1))
+    assert (outcome.failure_kind, outcome.error) == (
+        Kind.PROTOCOL,
+        "codex ended (signal 9) and said nothing of its turn",
+    )
+
+
+def test_a_record_that_is_only_half_kept_explains_nothing():
+    said = json.dumps({"type": "item.completed", "item": {"text": "please run codex login " * 500}}).encode()
+    finished = Finished(exit_code=0, duration_secs=1, stdout=Output(said, len(said)))
+    assert ExecConversation(asked()).outcome(finished).failure_kind is Kind.PROTOCOL
+
+
+@pytest.mark.parametrize("name", ["x_sandbox_ww", "x_sandbox_fails"])
+def test_a_sandbox_that_could_not_be_set_up_is_told_although_codex_calls_it_a_success(name):
+    conversation, _ = executed(name, mode=Mode.EDIT)
     outcome = conversation.outcome(ended(0, NO_HELPER))
     assert (outcome.ok, outcome.failure_kind) == (False, Kind.INFRASTRUCTURE)
     assert "TMPDIR" in outcome.error
@@ -433,6 +462,7 @@ def test_a_code_counts_before_the_words(info, kind):
         ("Selected model is at capacity. Please try a different model.", Kind.OVERLOADED),
         ("error: unexpected argument '--jsonl' found", Kind.PROTOCOL),
         ('{"error": {"message": "no such thing", "code": "model_not_found"}}', Kind.MODEL_NOT_FOUND),
+        ("invalid session id: invalid character: found `n` at 1", Kind.SESSION_NOT_FOUND),
         ("something else entirely", Kind.OTHER),
     ],
 )
@@ -563,6 +593,29 @@ async def test_a_codex_that_is_not_there_is_said_to_be_missing(tmp_path):
     found = await Codex().probe({"PATH": str(tmp_path)})
     assert (found.installed, found.logged_in) == (False, None)
     assert "npm install" in found.note
+
+
+@pytest.mark.parametrize("program", ["#!/no/such/interpreter\n", "garbage", "#!/bin/sh\necho no libc >&2\nexit 1\n"])
+async def test_a_codex_that_is_broken_is_not_installed(tmp_path, program):
+    (tmp_path / "codex").write_text(program)
+    (tmp_path / "codex").chmod(0o755)
+    found = await Codex().probe({"PATH": f"{tmp_path}:/bin"})
+    assert (found.installed, found.path) == (False, str(tmp_path / "codex"))
+    assert str(tmp_path / "codex") in found.note
+
+
+async def test_only_codexs_own_words_are_a_login(tmp_path):
+    program = tmp_path / "codex"
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo codex-cli 9.9 || echo something else\n')
+    program.chmod(0o755)
+    assert (await Codex().probe({"PATH": f"{tmp_path}:/bin"})).logged_in is None
+    program.write_text(program.read_text().replace("something else", "Logged in using ChatGPT"))
+    assert (await Codex().probe({"PATH": f"{tmp_path}:/bin"})).logged_in is True
+
+
+def test_the_version_is_in_the_name_by_which_codex_greets():
+    conversation, _, _ = spoken("gate")
+    assert conversation.outcome(ended()).version == "0.163.0"
 
 
 async def test_a_codex_that_does_not_tell_whether_it_is_logged_in_may_be(tmp_path):

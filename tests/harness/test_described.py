@@ -305,7 +305,7 @@ async def test_a_record_that_is_nested_too_deeply_to_be_kept_is_none(depth, call
 
 
 async def test_a_line_of_many_megabytes_is_not_read_as_a_record():
-    script = """python3 -c 'print("{\\"type\\": \\"end\\", \\"x\\": \\"" + "y" * 5_000_000 + "\\"}")'"""
+    script = """python3 -c 'print("{\\"type\\": \\"end\\", \\"x\\": \\"" + "y" * 20_000_000 + "\\"}")'"""
     result, _ = await run_script(script, LINES)
     assert (result.status, result.failure_kind) == (Status.FAILED, Kind.PROTOCOL)
 

@@ -195,7 +195,10 @@ async def test_a_client_that_wants_to_be_asked_for_its_body_is_asked():
 
 async def test_200_streams_at_once_are_all_whole_and_all_told():
     pieces = message(*(f"word {number} " for number in range(20)))
-    async with vendor(lambda request: streamed(request, pieces, 0.01)) as url, proxied(url) as (proxy, log):
+    async with (
+        vendor(lambda request: streamed(request, pieces, 0.01)) as url,
+        proxied(url, at_once=200) as (proxy, log),
+    ):
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
             async def one():

@@ -279,3 +279,35 @@ def test_known_shapes_and_known_secrets_are_taken_out(secret):
 def test_ordinary_words_stay():
     text = "task-based risk-free sk-learn, https://host/path, Bearer of news, basic usage"
     assert Redactor().text(text) == text
+
+
+async def test_two_cannot_record_on_one_cassette_and_the_first_loses_nothing(tape):
+    async def answer(request):
+        return await streamed(request, message("first"))
+
+    async with vendor(answer) as url, client() as session:
+        async with proxied(url, cassette=Cassette.record(tape)) as (proxy, _):
+            await said(proxy, session, "one")
+            await proxy.settled()
+            for second in (Cassette.record(tape), Cassette.replay(tape)):
+                with pytest.raises(InputError, match="another run is recording it"):
+                    async with proxied(url, cassette=second):
+                        pass
+        assert len(tape.read_text().splitlines()) == 2
+
+
+async def test_a_recording_goes_on_with_the_next_proxy_unless_somebody_else_wrote_to_it(tape):
+    async def answer(request):
+        return await streamed(request, message("x"))
+
+    cassette = Cassette.record(tape)
+    async with vendor(answer) as url, client() as session:
+        for number in range(2):
+            async with proxied(url, cassette=cassette) as (proxy, _):
+                await said(proxy, session, str(number))
+        assert len(tape.read_text().splitlines()) == 3
+        async with proxied(url, cassette=Cassette.record(tape)):
+            pass
+        with pytest.raises(InputError, match="somebody else wrote to it"):
+            async with proxied(url, cassette=cassette):
+                pass

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,8 +14,9 @@ from msgspec.structs import replace
 
 from trueup.core.errors import Kind
 from trueup.core.process import Command, Process
-from trueup.core.protocols import Recorder
-from trueup.harness import Harness, HarnessRequest, HarnessResult, Status, find_harness
+from trueup.core.protocols import Event, Recorder
+from trueup.core.usage import Usage
+from trueup.harness import Harness, HarnessRequest, HarnessResult, SessionNamed, Status, find_harness
 
 from ._harness_show import advice
 from ._main import EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO
@@ -23,11 +26,39 @@ _TOLD = "HOME TMPDIR CODEX_HOME CODEX_BASE_URL OPENAI_BASE_URL CODEX_API_KEY OPE
 
 
 async def run_here(harness: Harness, request: HarnessRequest, recorder: Recorder) -> HarnessResult:
-    """Have a prompt worked on; what keeps the agent from working at all comes with what to do about it."""
+    """Have a prompt worked on; what keeps the agent from working at all comes with what to do about it.
+
+    Interrupted, it says by which session the agent can go on.
+    """
     environ = user_environment(os.environ)
     told = {name: environ[name] for name in _TOLD if environ.get(name)}
-    result = await harness.run(replace(request, env=told), FolderLauncher(environ), recorder)
-    return await _with_advice(result, harness) if _is_unusable(result) else result
+    listener, started = _Listener(recorder), time.monotonic()
+    try:
+        result = await harness.run(replace(request, env=told), FolderLauncher(environ), listener)
+        return await _with_advice(result, harness) if _is_unusable(result) else result
+    except asyncio.CancelledError:
+        # Nobody but a signal cancels it, and all there is left to do is to tell.
+        return HarnessResult(
+            harness=harness.name,
+            status=Status.CANCELLED,
+            session_id=listener.session_id,
+            usage=Usage(incomplete=True),
+            error="interrupted",
+            duration_secs=time.monotonic() - started,
+        )
+
+
+class _Listener:
+    """A `Recorder` that passes everything on, and keeps the id of the session."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.session_id: str | None = None
+
+    async def record(self, event: Event) -> None:
+        if isinstance(event, SessionNamed):
+            self.session_id = event.session_id
+        await self._recorder.record(event)
 
 
 def harness_of_user(name: str, *, user_config: bool = False) -> Harness:
@@ -60,15 +91,13 @@ def user_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 def exit_code_of(result: HarnessResult) -> int:
     """0 by the agent's own record of success; 3 where it cannot be used here at all."""
-    if result.status is Status.CANCELLED:
-        return EXIT_INTERRUPTED
-    if _is_unusable(result):
-        return EXIT_ENGINE
-    return oneharness_exit_code_of(result)
+    return EXIT_ENGINE if _is_unusable(result) else oneharness_exit_code_of(result)
 
 
 def oneharness_exit_code_of(result: HarnessResult) -> int:
-    """0 by the agent's own record of success, else 1."""
+    """0 by the agent's own record of success, 130 where it was interrupted, else 1."""
+    if result.status is Status.CANCELLED:
+        return EXIT_INTERRUPTED
     return 0 if result.status is Status.OK else EXIT_NO
 
 
@@ -82,5 +111,5 @@ async def _with_advice(result: HarnessResult, harness: Harness) -> HarnessResult
     if not found.installed:
         return replace(result, error=f"{result.harness} is not installed: {found.note}")
     if found.logged_in is False:
-        return replace(result, error=f"{result.error}\n{result.harness} is not logged in: {advice(found)}")
-    return result
+        result = replace(result, error=f"{result.error}\n{result.harness} is not logged in: {advice(found)}")
+    return replace(result, version=result.version or found.version)

@@ -50,7 +50,9 @@ class Plain:
             click.echo(visible(result.text.rstrip("\n")))
         for each in result.denied:
             tell(f"denied: {one_line(each)}")
-        if result.status is not Status.OK:
+        if result.status is Status.CANCELLED:
+            tell(result.error)
+        elif result.status is not Status.OK:
             tell(f"error: {result.failure_kind or result.status}: {result.error}")
         if result.status is not Status.NOT_INSTALLED:
             tell(summary(result))

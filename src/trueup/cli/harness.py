@@ -20,14 +20,33 @@ from ._harness_show import Compact, Plain, Quiet, Show, Stream, probe_text
 from ._main import EXIT_ENGINE, tell
 from ._shared import json_option, run_async, show
 
+MOST_SECONDS = 10**9
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(path_type=Path)
 STDIN = Path("-")
 COUNT = click.IntRange(min=1, max=10**9)
-SECONDS = click.FloatRange(min=0, max=10**9)
 
 # They have no such limits, and one that nobody holds them to is worse than none.
 WITHOUT_LIMITS = ("codex",)
+
+
+class Seconds(click.ParamType[float]):
+    """A time that a clock can be set to; 0 is for ever."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = -1
+        # What is not a number is not between two either.
+        if not 0 <= seconds <= MOST_SECONDS:
+            self.fail(f"{value} is not a number of seconds: write one from 0 to {MOST_SECONDS}.", param, ctx)
+        return seconds
+
+
+SECONDS = Seconds()
 
 
 @click.group()

@@ -1,13 +1,15 @@
-"""Where a user's own files are, and writing files so that a failure half-way loses nothing."""
+"""Where a user's own files are, writing files so that a failure half-way loses nothing, and removing whole folders."""
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import secrets
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from .errors import InfrastructureError, InputError
 
@@ -36,6 +38,109 @@ def write_whole(path: Path, text: str) -> None:
             path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InfrastructureError(f"{path}: cannot be written: {error.strerror}; nothing was changed") from None
+
+
+def remove_tree(path: Path, aside: Path | None = None) -> None:
+    """Remove whatever is at a path, if anything; of a link the link itself.
+
+    What agents leave can be closed, and nested deeper than a path can name or a process can keep open. Where somebody
+    could still write to it, it is first moved into the folder `aside`.
+    """
+    try:
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            path.unlink()
+            return
+        if aside is not None:
+            _open_up(path)
+            path = path.rename(aside / f"left-{secrets.token_hex(8)}")
+        removal = _Removal(path)
+    except FileNotFoundError:
+        return
+    try:
+        removal.run()
+    finally:
+        removal.close()
+    path.rmdir()
+
+
+class _Level(NamedTuple):
+    """A folder on the way down: its name, which one it is, and the folders in it that are still to be removed."""
+
+    name: str
+    identity: tuple[int, int]
+    left: list[str]
+
+
+class _Removal:
+    """Empties a folder, with one folder open at a time: down by name, and up by `..`."""
+
+    def __init__(self, path: Path) -> None:
+        self._here = _opened(path)
+        self._way = [_level(str(path), self._here)]
+
+    def run(self) -> None:
+        while True:
+            level = self._way[-1]
+            if level.left:
+                self._descend(level.left.pop())
+            elif len(self._way) > 1:
+                self._ascend()
+                os.rmdir(level.name, dir_fd=self._here)
+            else:
+                return
+
+    def close(self) -> None:
+        os.close(self._here)
+
+    def _descend(self, name: str) -> None:
+        self._stand_in(_opened(name, self._here))
+        self._way.append(_level(name, self._here))
+
+    def _ascend(self) -> None:
+        self._way.pop()
+        self._stand_in(_opened("..", self._here))
+        if _identity(self._here) != self._way[-1].identity:
+            raise OSError(errno.ESTALE, "somebody moves folders while they are removed", self._way[0].name)
+
+    def _stand_in(self, folder: int) -> None:
+        os.close(self._here)
+        self._here = folder
+
+
+def _level(name: str, folder: int) -> _Level:
+    """A folder whose files are removed already."""
+    with os.scandir(folder) as found:
+        entries = [(each.name, each.is_dir(follow_symlinks=False)) for each in found]
+    for each, is_folder in entries:
+        if not is_folder:
+            os.unlink(each, dir_fd=folder)
+    return _Level(name, _identity(folder), [each for each, is_folder in entries if is_folder])
+
+
+def _identity(folder: int) -> tuple[int, int]:
+    status = os.fstat(folder)
+    return status.st_dev, status.st_ino
+
+
+def _opened(name: str | Path, folder: int | None = None) -> int:
+    """A folder that can be changed from here on, and not what a link in its place leads to."""
+    how = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, how, dir_fd=folder)
+    except PermissionError:
+        _open_up(name, folder)
+        descriptor = os.open(name, how, dir_fd=folder)
+    if os.fstat(descriptor).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.fchmod(descriptor, stat.S_IRWXU)
+    return descriptor
+
+
+def _open_up(name: str | Path, folder: int | None = None) -> None:
+    descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        Path(f"/proc/self/fd/{descriptor}").chmod(stat.S_IRWXU)
+    finally:
+        os.close(descriptor)
 
 
 def _replace(path: Path, text: str, mode: int | None) -> None:

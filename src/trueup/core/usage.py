@@ -14,7 +14,8 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
     `cost_usd` is what a vendor reported; `estimated_cost_usd` comes from a price table and is never mixed with it.
     `incomplete` says that a part of some field was unknown, so that the sum is a lower bound and a budget can fail
-    closed.
+    closed. `estimated_tokens` are those of calls that were cut off before anybody reported them, by their size; they
+    are in no other field.
     """
 
     input_tokens: int | None = None
@@ -24,6 +25,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     cache_write_tokens: int | None = None
     estimated_cost_usd: float | None = None
     incomplete: bool = False
+    estimated_tokens: int = 0
 
     AMOUNTS: ClassVar[tuple[str, ...]] = (
         "input_tokens",
@@ -38,7 +40,9 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in self.AMOUNTS}
         half_known = any((mine is None) != (theirs is None) for mine, theirs in pairs.values())
         sums: dict[str, Any] = {name: _add_known(*pair) for name, pair in pairs.items()}
-        return Usage(**sums, incomplete=self.incomplete or other.incomplete or half_known)
+        incomplete = self.incomplete or other.incomplete or half_known
+        estimated = self.estimated_tokens + other.estimated_tokens
+        return Usage(**sums, incomplete=incomplete, estimated_tokens=estimated)
 
     @classmethod
     def total(cls, parts: Iterable[Usage]) -> Usage:

@@ -2,7 +2,7 @@
 
 An engine starts its program through a `Launcher`, tells what it hears as events, and says at the end how it went.
 What the prompt asks for, how long the engine may take, and what its work is worth, is not known here.
-Here so far: any command.
+Here: Claude Code, codex, agents that a person described, and any command.
 """
 
 from ._command import CommandEngine

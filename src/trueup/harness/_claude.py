@@ -22,13 +22,11 @@ from typing import Any
 
 import msgspec
 
-from trueup.core.errors import TrueupError
-from trueup.core.process import Command, run
-
 from ._claude_talk import ClaudeConversation, begin
+from ._logins import LOGINS
 from ._protocol import HarnessRequest, Invocation, Mode, Probe
-
-VERSION_SECS = 20
+from ._session_files import began_in
+from ._versions import told_version
 
 _MODES = {Mode.READ_ONLY: "default", Mode.EDIT: "acceptEdits", Mode.FULL: "bypassPermissions"}
 # Nobody answers questions here, and work elsewhere than in the folder, or later than now, is lost.
@@ -74,12 +72,23 @@ class ClaudeCode:
         logged_in, note = await asyncio.to_thread(_login, environ)
         return Probe(harness=self.name, installed=True, path=path, version=version, logged_in=logged_in, note=note)
 
+    def program_in(self, environ: Mapping[str, str]) -> str | None:
+        return find_claude(environ, self._program)
+
+    async def ask_version(self, program: str, environ: Mapping[str, str]) -> str | None:
+        return (await _version(program, environ))[0]
+
+    def began_in(self, session: str, environ: Mapping[str, str]) -> str | None:
+        return began_in(LOGINS[self.name].home(environ), "projects/*/{}.jsonl", session)
+
     def invoke(self, request: HarnessRequest, *, asks: bool) -> Invocation:
         return Invocation(
             argv=(self._program, *self._words(request, asks=asks)),
             env=VARIABLES,
             stdin=begin(request, asks=asks),
             converses=True,
+            # A session that is not there is complained of before anything else is told.
+            tells_version=request.resume is None,
         )
 
     def converse(self, request: HarnessRequest) -> ClaudeConversation:
@@ -107,8 +116,11 @@ class ClaudeCode:
 def find_claude(environ: Mapping[str, str], program: str = "claude") -> str | None:
     """Where the program is: on PATH, or where its installers put it."""
     found = shutil.which(program, path=environ.get("PATH", os.defpath))
-    if found is not None or program != "claude" or not environ.get("HOME"):
-        return found
+    if found is not None:
+        # An entry of PATH may be meant from here, wherever the agent works.
+        return os.path.abspath(found)  # noqa: PTH100 - links stay as they were named
+    if program != "claude" or not environ.get("HOME"):
+        return None
     usual = (Path(environ["HOME"], place) for place in _INSTALLED_AT)
     return next((str(file) for file in usual if os.access(file, os.X_OK)), None)
 
@@ -116,15 +128,7 @@ def find_claude(environ: Mapping[str, str], program: str = "claude") -> str | No
 async def _version(path: str, environ: Mapping[str, str]) -> tuple[str | None, str]:
     """Its version; where it does not tell one, why."""
     quiet = {**environ, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
-    try:
-        finished = await run(Command(argv=(path, "--version"), env=quiet, timeout_secs=VERSION_SECS))
-    except TrueupError as error:
-        return None, str(error)
-    words = finished.stdout.text.split()
-    if finished.exit_code != 0 or not words:
-        said = finished.stderr.tail(300).strip() or "it said nothing"
-        return None, f"`{path} --version` did not tell a version: {said}"
-    return words[0], ""
+    return await told_version(path, quiet)
 
 
 def _login(environ: Mapping[str, str]) -> tuple[bool | None, str]:

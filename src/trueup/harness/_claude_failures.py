@@ -33,6 +33,7 @@ _TYPES = {
     "timeout_error": Kind.TIMEOUT,
 }
 _ENDINGS = {"refusal": Kind.REFUSED, "model_context_window_exceeded": Kind.CONTEXT_LENGTH}
+_LIMITS = ("error_max_turns", "error_max_budget_usd")
 _REASONS = {"prompt_too_long": Kind.CONTEXT_LENGTH, "blocking_limit": Kind.CONTEXT_LENGTH}
 
 
@@ -42,7 +43,15 @@ def _words(*patterns: str) -> re.Pattern[str]:
 
 # The first that fits: what is special before what is common.
 _TEXTS = (
-    (_words(r"no conversation found", r"session .{0,60}not found", r"no session .{0,60}found"), Kind.SESSION_NOT_FOUND),
+    (
+        _words(
+            r"no conversation found",
+            r"session .{0,60}not found",
+            r"no session .{0,60}found",
+            r"requires a valid session id",
+        ),
+        Kind.SESSION_NOT_FOUND,
+    ),
     (
         _words(
             r"usage limit reached",
@@ -65,6 +74,7 @@ _TEXTS = (
             r"token has expired",
             r"failed to authenticate",
             r"authentication_error",
+            r"api error:? \(?40[13]\b",
             r"claude auth login",
             r"does not have access to claude",
             r"organization has been disabled",
@@ -153,4 +163,5 @@ def _typed(result: Result, error: object) -> Kind | None:
 def error_text(result: Result) -> str:
     """What a failed turn says: the program's own complaints stand apart from those of the API."""
     complaints = [str(complaint) for complaint in result.errors if complaint]
-    return "; ".join(complaints) or (result.result or "").strip() or result.subtype
+    said = "; ".join(complaints) or (result.result or "").strip() or result.subtype
+    return f"{said}: it is not done; allow it more, or go on with its session" if result.subtype in _LIMITS else said

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from ._json_lines import decoded_line
+
 # The name of the model under which the program says its own errors, as if they were answers.
 SYNTHETIC = "<synthetic>"
 
@@ -149,10 +151,7 @@ _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 def decode(line: str) -> Record | None:
     """The record of a line; None for one that is none, or of no interest."""
-    try:
-        return _DECODER.decode(line.encode(errors="replace"))
-    except msgspec.MsgspecError:
-        return None
+    return decoded_line(line, _DECODER)
 
 
 def moment(timestamp: str | None) -> float | None:
@@ -168,5 +167,6 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(filter(None, (part.get("text") for part in content if isinstance(part, dict))))
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        return "\n".join(text for text in texts if text and isinstance(text, str))
     return ""

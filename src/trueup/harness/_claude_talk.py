@@ -34,6 +34,7 @@ from ._claude_records import (
 )
 from ._claude_usage import Tally
 from ._events import Message, Reasoning, Retried, SessionNamed, ToolCall, ToolKind, ToolResult, UsageReported
+from ._json_lines import plain_words
 from ._protocol import Ask, HarnessRequest, Outcome, Say
 
 BEGIN = "trueup-begin"
@@ -218,6 +219,8 @@ class ClaudeConversation:
         if begun not in (BEGIN, BEGIN_ASKING):
             return []
         told = response.get("response")
+        if isinstance(told, dict) and isinstance(told.get("claude_code_version"), str):
+            self._version = told["claude_code_version"]
         if response.get("subtype") != "success" or not isinstance(told, dict):
             self._cannot_go_on = f"claude could not begin: {response.get('error') or 'it did not say why'}"
         elif begun == BEGIN_ASKING and not _asks_before_every_tool(told):
@@ -235,11 +238,7 @@ def _asks_before_every_tool(told: dict[str, Any]) -> bool:
 
 def _without_result(finished: Finished) -> Outcome:
     """Why a run without its last word ended, by what it said on its way out."""
-    words = finished.stderr.tail(TAIL_BYTES).strip()
-    if not words:
-        # Lines of the stream are not complaints, whatever words occur in them.
-        plain = [line for line in finished.stdout.tail(TAIL_BYTES).splitlines() if decode(line) is None]
-        words = "\n".join(line for line in plain if not line.lstrip().startswith("{")).strip()
+    words = finished.stderr.tail(TAIL_BYTES).strip() or plain_words(finished.stdout, TAIL_BYTES)
     kind = kind_of_text(words) or (Kind.OTHER if words else Kind.PROTOCOL)
     return Outcome(ok=False, failure_kind=kind, error=words)
 

@@ -22,7 +22,9 @@ codex knows no limit of turns or dollars.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
@@ -32,7 +34,10 @@ from trueup.core.process import Command, Finished, run
 
 from ._codex_exec import ExecConversation
 from ._codex_rpc import SANDBOXES, AppServerConversation
+from ._logins import LOGINS
 from ._protocol import Conversation, HarnessRequest, Invocation, Mode, Probe
+from ._session_files import began_in
+from ._versions import told_version
 
 BASE_URLS = ("CODEX_BASE_URL", "OPENAI_BASE_URL")
 KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
@@ -63,20 +68,24 @@ class Codex:
         self._user_config = user_config
 
     async def probe(self, environ: Mapping[str, str]) -> Probe:
-        path = shutil.which(self._program, path=environ.get("PATH"))
+        path = await asyncio.to_thread(self.program_in, environ)
         if path is None:
             note = f"no {self._program!r} on PATH: install it with `npm install -g @openai/codex`"
             return Probe(harness=self.name, installed=False, note=note)
-        version = await _told(path, "--version", environ=environ)
+        version, complaint = await told_version(path, environ)
+        if version is None:
+            return Probe(harness=self.name, installed=False, path=path, note=complaint)
         logged_in, note = await _login(path, environ)
-        return Probe(
-            harness=self.name,
-            installed=True,
-            path=path,
-            version=version.stdout.text.strip().removeprefix("codex-cli ") or None if version else None,
-            logged_in=logged_in,
-            note=note,
-        )
+        return Probe(harness=self.name, installed=True, path=path, version=version, logged_in=logged_in, note=note)
+
+    def program_in(self, environ: Mapping[str, str]) -> str | None:
+        return find_codex(environ, self._program)
+
+    async def ask_version(self, program: str, environ: Mapping[str, str]) -> str | None:
+        return (await told_version(program, environ))[0]
+
+    def began_in(self, session: str, environ: Mapping[str, str]) -> str | None:
+        return began_in(LOGINS[self.name].home(environ), "sessions/*/*/*/rollout-*-{}.jsonl", session)
 
     def invoke(self, request: HarnessRequest, *, asks: bool) -> Invocation:
         variables = _temporary_folder(request.env)
@@ -90,6 +99,7 @@ class Codex:
                 conversation=conversation,
                 # It tells the user's whole configuration, in which there may be keys of servers.
                 keeps_stdout=False,
+                tells_version=True,
             )
         return Invocation(
             argv=(self._program, "exec", *self._exec_words(request), *self._options(request), "-"),
@@ -127,6 +137,13 @@ class Codex:
             yield from ("-c", f"{name}={_toml(value)}")
         if not self._user_config:
             yield from ("-c", "notify=[]")
+
+
+def find_codex(environ: Mapping[str, str], program: str = "codex") -> str | None:
+    """Where the program is."""
+    found = shutil.which(program, path=environ.get("PATH", os.defpath))
+    # An entry of PATH may be meant from here, wherever the agent works.
+    return found and os.path.abspath(found)  # noqa: PTH100 - links stay as they were named
 
 
 def _needs_conversation(request: HarnessRequest, *, asks: bool) -> bool:
@@ -178,8 +195,9 @@ async def _login(path: str, environ: Mapping[str, str]) -> tuple[bool | None, st
     said = f"{status.stdout.text}\n{status.stderr.text}" if status else ""
     if "Not logged in" in said:
         return False, "run `codex login`, or set OPENAI_API_KEY"
-    if status is not None and status.exit_code == 0:
-        return True, next((line for line in said.splitlines() if line and not line.startswith("WARNING")), "")
+    told = next((line for line in said.splitlines() if line.startswith("Logged in")), None)
+    if told is not None:
+        return True, told
     return None, "`codex login status` does not tell"
 
 

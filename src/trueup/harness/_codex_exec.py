@@ -16,6 +16,7 @@ from trueup.core.usage import Usage
 from ._codex_failures import Failure, failure
 from ._codex_items import Items, Retries, in_snake_case
 from ._events import SessionNamed, UsageReported
+from ._json_lines import decoded_line, plain_words
 from ._protocol import Ask, HarnessRequest, Mode, Outcome, Say
 
 # On stderr, where codex could not lay out the helper that its own sandbox needs: no command will run.
@@ -79,11 +80,10 @@ class ExecConversation:
         self._trouble = ""
 
     def feed(self, line: str) -> Sequence[Event | Ask | Say]:
-        try:
-            told = _LINE.decode(line.encode(errors="replace"))
-        except (msgspec.MsgspecError, RecursionError):
-            return []
+        told = decoded_line(line, _LINE)
         match told:
+            case None:
+                return []
             case _ThreadStarted(thread_id=thread_id):
                 self._session_id = thread_id
                 return [SessionNamed(thread_id)]
@@ -151,7 +151,7 @@ class ExecConversation:
             return self._failure
         if not self._completed:
             return silent_end(finished, self._trouble)
-        return broken_sandbox(finished) if self._confines_itself and not self._items.tools else None
+        return broken_sandbox(finished) if self._confines_itself and not self._items.has_done_something else None
 
 
 def broken_sandbox(finished: Finished) -> Failure | None:
@@ -164,5 +164,8 @@ def silent_end(finished: Finished, trouble: str) -> Failure:
     lines = finished.stderr.tail(TAIL_BYTES).splitlines()
     # A crash of codex comes with a trace of itself, which says nothing.
     first = next((line for line in lines if line.startswith(("Error:", "error:"))), "")
-    said = trouble or first.partition(" ")[2] or "\n".join(lines[-5:]).strip()
-    return failure(said) if said else Failure("codex ended and said nothing of its turn", Kind.PROTOCOL)
+    said = (
+        trouble or first.partition(" ")[2] or "\n".join(lines[-5:]).strip() or plain_words(finished.stdout, TAIL_BYTES)
+    )
+    how = f"exit {finished.exit_code}" if finished.exit_code is not None else f"signal {finished.signal}"
+    return failure(said) if said else Failure(f"codex ended ({how}) and said nothing of its turn", Kind.PROTOCOL)

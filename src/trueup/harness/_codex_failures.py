@@ -36,6 +36,7 @@ _STATUSES: Mapping[int, Kind] = {
 # The first that fits counts: a spent quota comes as 429 too, and an unknown model as 404.
 _TEXTS: tuple[tuple[Kind, str], ...] = (
     (Kind.SESSION_NOT_FOUND, r"no rollout found|(session|thread|conversation) .{0,80}not found|no saved session"),
+    (Kind.SESSION_NOT_FOUND, r"invalid (session|thread) id"),
     (Kind.UNTRUSTED_DIRECTORY, r"not inside a trusted directory|skip-git-repo-check"),
     (Kind.INPUT_TOO_LARGE, r"status:? 413|exceeds the maximum length|payload too large|request body too large"),
     (Kind.CONTEXT_LENGTH, r"context.?window|context_length|maximum context|ran out of room"),

@@ -73,6 +73,7 @@ class Items:
     def __init__(self) -> None:
         self.text = ""
         self.tools = 0
+        self.has_done_something = False
         self._begun: set[str] = set()
 
     def started(self, item: Mapping[str, Any]) -> list[Event]:
@@ -86,6 +87,7 @@ class Items:
     def completed(self, item: Mapping[str, Any]) -> list[Event]:
         """Take an item at its end. An item of type `error` is only a warning, and nothing."""
         if item["type"] in TOOLS:
+            self.has_done_something = self.has_done_something or bool(_is_ok(item))
             return [*self.started(item), ToolResult(_id(item), _is_ok(item), _output(item), _secs(item))]
         text = _text(item)
         if not text:

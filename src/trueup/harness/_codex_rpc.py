@@ -6,6 +6,7 @@ counted here is therefore each call's own usage.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from ._codex_exec import broken_sandbox, silent_end
 from ._codex_failures import Failure, failure
 from ._codex_items import Items, Retries, in_snake_case
 from ._events import SessionNamed, ToolResult, UsageReported
+from ._json_lines import decoded_line
 from ._protocol import Ask, HarnessRequest, Mode, Outcome, Say
 
 SANDBOXES: Mapping[Mode, str] = {
@@ -103,6 +105,7 @@ class AppServerConversation:
         self._questions = Questions(request.mode)
         self._failure: Failure | None = None
         self._over = False
+        self._version: str | None = None
 
     @property
     def opening(self) -> bytes:
@@ -117,8 +120,10 @@ class AppServerConversation:
         )
 
     def feed(self, line: str) -> Sequence[Event | Ask | Say]:
+        told = decoded_line(line, _LINE)
+        if told is None:
+            return []
         try:
-            told = _LINE.decode(line.encode(errors="replace"))
             if told.method is None:
                 return self._take_answer(told)
             if told.id is not None:
@@ -133,6 +138,8 @@ class AppServerConversation:
                 self._end(failure(told.error.message))
             return []
         match told.id:
+            case "initialize":
+                self._version = _version((told.result or {}).get("userAgent"))
             case "config/read":
                 return [Say(self._thread_request(told.result or {}))]
             case "thread/start" | "thread/resume":
@@ -283,6 +290,7 @@ class AppServerConversation:
             failure_kind=problem.kind if problem else None,
             error=problem.message if problem else "",
             denied=self._questions.denied,
+            version=self._version,
         )
 
     def _usage(self) -> Usage:
@@ -295,13 +303,20 @@ class AppServerConversation:
             return self._failure
         if self._status != "completed":
             return silent_end(finished, "")
-        return broken_sandbox(finished) if self._request.mode is not Mode.FULL and not self._items.tools else None
+        is_idle = self._request.mode is not Mode.FULL and not self._items.has_done_something
+        return broken_sandbox(finished) if is_idle else None
 
 
 def _without_servers(config: Any) -> dict[str, Any]:
     """Settings of a thread by which none of the user's MCP servers is started; they can be put off by name only."""
     servers = config.get("mcp_servers") if isinstance(config, dict) else None
     return {"mcp_servers": {name: {"enabled": False} for name in servers}} if isinstance(servers, dict) else {}
+
+
+def _version(user_agent: Any) -> str | None:
+    """The version in codex's name for itself, which is ours and its version: `trueup/0.163.0 (…)`."""
+    found = re.match(r"[^/\s]+/(\d\S*)", user_agent) if isinstance(user_agent, str) else None
+    return found and found[1]
 
 
 def _clean(text: str) -> str:

@@ -26,6 +26,7 @@ from trueup.core.usage import Usage
 
 from ._engine import EngineError, EngineStalledError, Surroundings, Task, Work
 from ._events import PlanText, ToolCall, ToolResult, UsageReported
+from ._json_lines import decoded_line
 
 PREFIX = "command:"
 FILES = "/run/trueup/files"
@@ -90,6 +91,7 @@ class CommandEngine:
     name = "command"
     vendor = None
     login = None
+    asks_first = False
 
     def __init__(self, argv: tuple[str, ...], files: Mapping[str, str], path: str = os.defpath) -> None:
         self.argv = argv
@@ -162,13 +164,10 @@ class _Heard:
     async def take(self, line: str) -> None:
         if not line.startswith("{"):
             return
-        try:
-            told = _LINE.decode(line.encode(errors="replace"))
-        except msgspec.MsgspecError:
-            return
+        told = decoded_line(line, _LINE)
         if isinstance(told, _Error):
             self.error = told
-        else:
+        elif told is not None:
             await self._recorder.record(_event(told))
 
 

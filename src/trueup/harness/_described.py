@@ -48,14 +48,23 @@ class DescribedDialect:
     @property
     def program(self) -> str | None:
         """Where its program is; None where it is not installed."""
-        return shutil.which(self._program, path=self._environ.get("PATH", os.defpath))
+        return self.program_in(self._environ)
+
+    def program_in(self, environ: Mapping[str, str]) -> str | None:
+        return shutil.which(self._program, path=environ.get("PATH", os.defpath))
+
+    async def ask_version(self, program: str, environ: Mapping[str, str]) -> str | None:
+        return (await self._version(environ))[0]
+
+    def began_in(self, session: str, environ: Mapping[str, str]) -> str | None:
+        return None
 
     @property
     def _program(self) -> str:
         return _at_home(self._description.program, self._environ)
 
     async def probe(self, environ: Mapping[str, str]) -> Probe:
-        path = await asyncio.to_thread(shutil.which, self._program, path=environ.get("PATH", os.defpath))
+        path = await asyncio.to_thread(self.program_in, environ)
         if path is None:
             note = f"no `{self._program}` on PATH; {self._description.install or 'install it, or give its whole path'}"
             return Probe(harness=self.name, installed=False, note=note)
@@ -79,6 +88,7 @@ class DescribedDialect:
             env={**passed, **asked.env},
             stdin=asked.stdin,
             conversation=DescribedConversation(self._description, request, session or request.resume),
+            tells_version=any(rule.version for rule in self._description.records),
         )
 
     def converse(self, request: HarnessRequest) -> DescribedConversation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -18,13 +18,15 @@ from ._described_failures import failing_words, kind_of_failure
 from ._described_model import Described, Rule, ToolCallPaths, ToolResultPaths, UsagePaths
 from ._described_paths import fits, look
 from ._events import Message, Reasoning, Retried, SessionNamed, ToolCall, ToolKind, ToolResult, UsageReported
+from ._json_lines import decoded_line
 from ._protocol import Ask, HarnessRequest, Outcome, Say
 
 MOST_ENTRIES = 1000
 MOST_TEXT = 1 << 20
-MOST_DEPTH = 100
 MOST_TOKENS = 10**15
 TAIL_BYTES = 4000
+
+_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Any)
 
 
 class DescribedConversation:
@@ -235,27 +237,7 @@ class _Documents:
 
 
 def _decoded(text: str) -> Any:
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        record = msgspec.json.decode(text.encode(errors="replace"))
-    except (msgspec.MsgspecError, RecursionError):
-        return None
-    # What is told on must be writable again, by whoever keeps it.
-    return record if text.count("{") + text.count("[") <= MOST_DEPTH or _is_shallow(record) else None
-
-
-def _is_shallow(record: Any) -> bool:
-    level = [record]
-    for _ in range(MOST_DEPTH):
-        level = [inner for outer in level for inner in _values_of(outer)]
-    return not level
-
-
-def _values_of(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+    return decoded_line(text, _ANY) if text.lstrip().startswith(("{", "[")) else None
 
 
 def _parts(record: Any, rule: Rule) -> Sequence[Any]:

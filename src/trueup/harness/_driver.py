@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import PurePath
 from typing import Protocol
 
 from msgspec import Struct, structs
@@ -14,13 +17,19 @@ from trueup.core.process import Command, Finished, Process
 from trueup.core.protocols import Decision, Event, Gate, Launcher, Recorder
 
 from ._events import PermissionDecided
+from ._json_lines import last_lines, plain_words
 from ._protocol import Ask, Conversation, HarnessRequest, HarnessResult, Invocation, Probe, Say, Status
+from ._session_files import is_elsewhere
+from ._versions import remember_version, version_meanwhile
 
 # How long an agent has to come to an end by itself: after its last word, after it was told to stop, after SIGTERM.
 FAREWELL_SECS = 10.0
 CANCEL_SECS = 3.0
 GRACE_SECS = 2.0
 TAIL_BYTES = 8192
+MOST_QUOTED = 500
+# The longest line that is heard whole: the last word of an agent repeats what it was denied, files included.
+LONGEST_LINE = 8 << 20
 
 
 class Dialect(Protocol):
@@ -30,6 +39,18 @@ class Dialect(Protocol):
     def name(self) -> str: ...
 
     async def probe(self, environ: Mapping[str, str]) -> Probe: ...
+
+    def program_in(self, environ: Mapping[str, str]) -> str | None:
+        """Where its program is; None where it is not installed."""
+        ...
+
+    async def ask_version(self, program: str, environ: Mapping[str, str]) -> str | None:
+        """What the program says that its version is."""
+        ...
+
+    def began_in(self, session: str, environ: Mapping[str, str]) -> str | None:
+        """The folder in which one of its sessions began; None where that cannot be told."""
+        ...
 
     def invoke(self, request: HarnessRequest, *, asks: bool) -> Invocation:
         """How a request is put; with `asks`, so that the agent asks before it uses a tool."""
@@ -59,17 +80,49 @@ class DrivenHarness:
         return self._dialect.name
 
     async def probe(self) -> Probe:
-        return await self._dialect.probe(self._environ)
+        found = await self._dialect.probe(self._environ)
+        if found.path is not None:
+            await remember_version(self.name, found.path, found.version)
+        return found
 
     async def run(
         self, request: HarnessRequest, launcher: Launcher, recorder: Recorder, gate: Gate | None = None
     ) -> HarnessResult:
         started = time.monotonic()
+        if request.resume is not None:
+            elsewhere = await asyncio.to_thread(self._began_elsewhere, request.resume, request)
+            if elsewhere is not None:
+                return self._refusal(request, elsewhere)
         invocation = self._dialect.invoke(request, asks=gate is not None)
         conversation = invocation.conversation or self._dialect.converse(request)
-        ending = await _Run(request, invocation, conversation, recorder, gate).to_its_end(launcher)
-        result = self._result(conversation, ending, time.monotonic() - started)
+        async with self._version_meanwhile(invocation) as version:
+            ending = await _Run(request, invocation, conversation, recorder, gate).to_its_end(launcher)
+            result = self._result(conversation, ending, time.monotonic() - started)
+            result = structs.replace(result, version=result.version or version())
         return result if invocation.keeps_stdout else structs.replace(result, stdout="")
+
+    def _began_elsewhere(self, session: str, request: HarnessRequest) -> str | None:
+        """The folder of the session to go on with, where it is another one than the request's."""
+        # A folder that is named from a place of the launcher's, in a sandbox for one, says nothing here.
+        if not PurePath(request.cwd).is_absolute():
+            return None
+        folder = self._dialect.began_in(session, {**self._environ, **request.env})
+        return folder if folder is not None and is_elsewhere(folder, request.cwd) else None
+
+    def _refusal(self, request: HarnessRequest, folder: str) -> HarnessResult:
+        what = f"session {request.resume} began in {folder}, and cannot go on in {request.cwd}"
+        return HarnessResult(
+            harness=self.name,
+            status=Status.FAILED,
+            failure_kind=Kind.SESSION_NOT_FOUND,
+            error=f"{what}: resume it there, or begin a new one here",
+        )
+
+    def _version_meanwhile(self, invocation: Invocation) -> AbstractAsyncContextManager[Callable[[], str | None]]:
+        program = self._dialect.program_in(self._environ)
+        if program is None or invocation.tells_version:
+            return version_meanwhile(self.name, program, None)
+        return version_meanwhile(self.name, program, partial(self._dialect.ask_version, program, self._environ))
 
     def _result(self, conversation: Conversation, ending: Ending, secs: float) -> HarnessResult:
         finished = ending.finished or Finished(exit_code=None, duration_secs=secs)
@@ -120,6 +173,7 @@ class _Run:
             env={**invocation.env, **self._request.env},
             stdin=None if invocation.converses else invocation.stdin,
             grace_secs=GRACE_SECS,
+            output_limit=LONGEST_LINE,
         )
         try:
             async with launcher.launch(command) as process:
@@ -214,5 +268,6 @@ async def _lines(process: Process, idle_secs: float | None) -> AsyncIterator[str
 
 def _silence(finished: Finished) -> str:
     how = f"exit {finished.exit_code}" if finished.exit_code is not None else f"signal {finished.signal}"
-    told = finished.stderr.tail(500).strip() or finished.stdout.tail(500).strip() or "it said nothing"
-    return f"the agent ended ({how}) without a record of success: {told}"
+    last = next((line[:MOST_QUOTED] for line in reversed(last_lines(finished.stdout)) if line.strip()), "")
+    told = finished.stderr.tail(MOST_QUOTED).strip() or plain_words(finished.stdout, MOST_QUOTED) or last
+    return f"the agent ended ({how}) without a record of success: {told or 'it said nothing'}"

@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from trueup.core.errors import Kind, TrueupError
-from trueup.core.protocols import Launcher, Recorder
+from trueup.core.protocols import Gate, Launcher, Recorder
 from trueup.core.usage import Usage
 
 from ._logins import LoginFile
@@ -59,7 +59,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     """What a person's words for an engine refer to: where they stood, and what of that an engine sees.
 
     `in_base` tells whether a path of the repository is there for the engine. Unconfined, it sees everything. With
-    `user_config` an agent works as the person has configured it.
+    `user_config` an agent works as the person has configured it. The `gate` decides about what it is about to do.
     """
 
     folder: Path
@@ -68,6 +68,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
     confined: bool
     user_config: bool = False
+    gate: Gate | None = None
 
 
 class Engine(Protocol):
@@ -84,6 +85,11 @@ class Engine(Protocol):
     @property
     def login(self) -> LoginFile | None:
         """Where it keeps a login of its own, if it has one."""
+        ...
+
+    @property
+    def asks_first(self) -> bool:
+        """Whether a gate can decide about what it is about to do."""
         ...
 
     @property

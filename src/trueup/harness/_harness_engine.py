@@ -19,10 +19,17 @@ class HarnessEngine:
     """An `Engine` that gives its task to a harness. What the harness reports is how it went, and not whether it is done."""
 
     def __init__(
-        self, harness: Harness, vendor: Vendor | None, files: Mapping[str, str], gate: Gate | None = None
+        self,
+        harness: Harness,
+        vendor: Vendor | None,
+        files: Mapping[str, str],
+        *,
+        asks_first: bool = True,
+        gate: Gate | None = None,
     ) -> None:
         self._harness = harness
-        self._gate = gate
+        self._gate = gate if asks_first else None
+        self.asks_first = asks_first
         self.vendor = vendor
         self.files = files
         self.login = LOGINS.get(harness.name)

@@ -96,7 +96,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     With `converses`, stdin stays open for answers; else `stdin` is all there is. A `conversation` reads the run instead
     of the dialect's usual one, where how it is put decides how it is read. What the program writes is kept for the
-    result unless `keeps_stdout` is off, because it may show what is nobody's business.
+    result unless `keeps_stdout` is off, because it may show what is nobody's business. With `tells_version` the
+    program says its version by itself, as a rule.
     """
 
     argv: tuple[str, ...]
@@ -105,6 +106,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
     converses: bool = False
     conversation: Conversation | None = None
     keeps_stdout: bool = True
+    tells_version: bool = False
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

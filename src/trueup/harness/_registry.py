@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trueup.core.errors import InputError, Kind
 
 from ._catalogue import described_agents, refuse_untrusted
 from ._claude import ClaudeCode, find_claude
-from ._codex import Codex
+from ._codex import Codex, find_codex
 from ._command import PREFIX, parse_command
 from ._described import DescribedDialect
 from ._driver import Dialect, DrivenHarness
@@ -38,7 +38,10 @@ def find_harness(
     name: str, environ: Mapping[str, str], folder: Path | None = None, *, user_config: bool = False
 ) -> Harness:
     """The harness of a name, whether or not it is installed."""
-    return DrivenHarness(_dialect(name, environ, folder or Path.cwd(), user_config=user_config), environ)
+    dialect = _dialect(name, environ, folder or Path.cwd(), user_config=user_config)
+    if dialect is None:
+        raise InputError(_no_harness(name, harness_names(environ, folder or Path.cwd())))
+    return DrivenHarness(dialect, environ)
 
 
 async def parse_engine(spec: str, around: Surroundings) -> Engine:
@@ -65,20 +68,22 @@ async def _first_that_works(around: Surroundings) -> Engine:
 
 def _engine(name: str, around: Surroundings) -> HarnessEngine:
     dialect = _dialect(name, around.environ, around.folder, user_config=around.user_config)
-    vendor = dialect.vendor if isinstance(dialect, DescribedDialect) else _VENDORS[name]
-    program = dialect.program if isinstance(dialect, DescribedDialect) else _program(name, around.environ)
+    if dialect is None:
+        raise InputError(_no_engine(name, harness_names(around.environ, around.folder)))
+    described = dialect if isinstance(dialect, DescribedDialect) else None
+    vendor = described.vendor if described else _VENDORS[name]
+    program = described.program if described else _program(name, around.environ)
     # Behind a link there may be a folder that nobody else needs to see.
     files = {path: path for path in (program, os.path.realpath(program))} if program else {}
-    return HarnessEngine(DrivenHarness(dialect, around.environ), vendor, files)
+    harness = DrivenHarness(dialect, around.environ)
+    return HarnessEngine(harness, vendor, files, asks_first=described is None, gate=around.gate)
 
 
 def _program(name: str, environ: Mapping[str, str]) -> str | None:
-    if name == "claude-code":
-        return find_claude(environ)
-    return shutil.which(name, path=environ.get("PATH", os.defpath))
+    return find_claude(environ) if name == "claude-code" else find_codex(environ)
 
 
-def _dialect(name: str, environ: Mapping[str, str], folder: Path, *, user_config: bool) -> Dialect:
+def _dialect(name: str, environ: Mapping[str, str], folder: Path, *, user_config: bool) -> Dialect | None:
     if name == "claude-code":
         return ClaudeCode(_program(name, environ) or "claude", user_config=user_config)
     if name == "codex":
@@ -87,8 +92,21 @@ def _dialect(name: str, environ: Mapping[str, str], folder: Path, *, user_config
     if name in described:
         return DescribedDialect(name, described[name], environ)
     refuse_untrusted(name, environ, folder)
-    known = ", ".join((*HARNESSES, *described, NATIVE, AUTO))
-    raise InputError(
-        f"unknown engine {name!r}: name one of {known}, or any program as `command:PROGRAM ARGUMENTS`; "
-        "other agents can be described under `agents` in your settings"
+    return None
+
+
+def _no_engine(name: str, known: Sequence[str]) -> str:
+    return (
+        f"unknown engine {name!r}: name one of {', '.join((*known, NATIVE, AUTO))}, or any program as "
+        "`command:PROGRAM ARGUMENTS`; other agents can be described under `agents` in your settings"
+    )
+
+
+def _no_harness(name: str, known: Sequence[str]) -> str:
+    if name in (NATIVE, AUTO) or name.startswith(PREFIX):
+        return f"unknown agent {name!r}: that is an engine of `trueup code --engine {name}`, and no agent program"
+    nearest = difflib.get_close_matches(name, known, n=1)
+    meant = f"did you mean {nearest[0]!r}? There are" if nearest else "name one of"
+    return (
+        f"unknown agent {name!r}: {meant} {', '.join(known)}; others can be described under `agents` in your settings"
     )

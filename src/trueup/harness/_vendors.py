@@ -8,37 +8,52 @@ from msgspec import Struct
 
 
 class Vendor(Struct, frozen=True, kw_only=True):
-    """A vendor. `login_hosts` are asked when a subscription's login is renewed or used."""
+    """A vendor. Of variables with several names the first that is set counts.
+
+    `login_hosts` are asked when a subscription's login is renewed. None of them answers calls of models, since those
+    could not be metered there. `login_base_url` is where a subscription's calls go.
+    """
 
     name: str
-    key_variable: str
-    base_url_variable: str
+    key_variables: tuple[str, ...]
+    base_url_variables: tuple[str, ...]
     default_base_url: str
+    login_base_url: str
     login_hosts: tuple[str, ...]
 
-    def key(self, environ: Mapping[str, str]) -> str | None:
-        return environ.get(self.key_variable) or None
+    def key_variable(self, environ: Mapping[str, str]) -> str | None:
+        """The variable in which there is a key."""
+        return next((name for name in self.key_variables if environ.get(name)), None)
 
-    def base_url(self, environ: Mapping[str, str]) -> str:
-        return environ.get(self.base_url_variable) or self.default_base_url
+    def key(self, environ: Mapping[str, str]) -> str | None:
+        found = self.key_variable(environ)
+        return environ[found] if found else None
+
+    def base_url(self, environ: Mapping[str, str], *, by_key: bool) -> str:
+        """Where calls go, by a key or by a subscription."""
+        named = next((environ[name] for name in self.base_url_variables if environ.get(name)), None)
+        return named or (self.default_base_url if by_key else self.login_base_url)
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
         """What a program needs to be told that calls the vendor by itself."""
-        names = (self.key_variable, self.base_url_variable)
+        names = (*self.key_variables, *self.base_url_variables)
         return {name: environ[name] for name in names if environ.get(name)}
 
 
 ANTHROPIC = Vendor(
     name="anthropic",
-    key_variable="ANTHROPIC_API_KEY",
-    base_url_variable="ANTHROPIC_BASE_URL",
+    key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+    base_url_variables=("ANTHROPIC_BASE_URL",),
     default_base_url="https://api.anthropic.com",
-    login_hosts=("api.anthropic.com", "console.anthropic.com", "platform.claude.com", "claude.ai"),
+    login_base_url="https://api.anthropic.com",
+    login_hosts=("platform.claude.com", "console.anthropic.com"),
 )
 OPENAI = Vendor(
     name="openai",
-    key_variable="OPENAI_API_KEY",
-    base_url_variable="OPENAI_BASE_URL",
+    key_variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
+    base_url_variables=("CODEX_BASE_URL", "OPENAI_BASE_URL"),
     default_base_url="https://api.openai.com/v1",
-    login_hosts=("api.openai.com", "auth.openai.com", "chatgpt.com"),
+    # By a subscription the model is not called at the API, which would not accept its login.
+    login_base_url="https://chatgpt.com/backend-api/codex",
+    login_hosts=("auth.openai.com",),
 )

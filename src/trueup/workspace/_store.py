@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from trueup.core.files import user_folder
+from trueup.core.files import remove_tree, user_folder
 
-from ._sandbox._scratch import abandoned, disk_use, remove_tree
+from ._sandbox._scratch import abandoned, disk_use
 
 KINDS = {"base": "bases/*", "dependencies": "dependencies/*", "mirror": "mirror", "top": "tops/top-*"}
 

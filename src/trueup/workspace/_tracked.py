@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ._sandbox._scratch import remove_tree
+from trueup.core.files import remove_tree
 
 # What is tracked, as folders in folders; a file says whether the tree has it, or only the base did.
 IN_TREE, IN_BASE_ONLY = True, False

@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from trueup.core.errors import InfrastructureError, InputError
+from trueup.core.files import remove_tree
 from trueup.core.process import Finished
 from trueup.core.protocols import Gate
 
@@ -125,7 +126,7 @@ class Workspace:
         Where there is no sandbox, git looks at it with a git folder of trueup's own.
         """
         folder = self._scratch.folder / "snapshot"
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await asyncio.to_thread(remove_tree, folder)
         folder.mkdir()
         finished = await self._take(folder)
         if finished.exit_code != 0:
@@ -175,7 +176,7 @@ class Workspace:
         else:
             async with self._layers.mounted(replace(plan, changes=(start,)), self._scratch):
                 pass
-        await asyncio.to_thread(shutil.rmtree, start)
+        await asyncio.to_thread(remove_tree, start)
 
     async def _plan(self, profile: Profile) -> StackPlan:
         layers = (*([self._dependencies.files] if self._dependencies else []), await self._layers.base(self.base))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from trueup.core.errors import TrueupError
 from trueup.core.protocols import Launcher
+from trueup.core.usage import Usage
 from trueup.harness import Engine, EngineError, Task, Work
 
 from ._failures import Failure, failure_of
@@ -30,12 +31,15 @@ async def engine_turn(
     started = time.monotonic()
     turn = _Turn(engine, task, launcher, meter, story.request.limits, proxy)
     work, failure = await turn.within(story.engine_secs)
+    if proxy is not None:
+        # Of a call that was cut off with the engine it is known only now what it used.
+        await proxy.cut_off()
     return EngineEnded(
         number=len(story.attempts) + 1,
         exit_code=work.exit_code if work else None,
         duration_secs=time.monotonic() - started,
         output_tail=work.output_tail if work else "",
-        usage=work.usage if work and work.usage else meter.usage,
+        usage=turn.usage(work),
         turns=meter.turns,
         reason=failure.reason if failure else None,
         message=failure.message if failure else "",
@@ -55,6 +59,13 @@ class _Turn:
         self._meter = meter
         self._limits = limits
         self._proxy = proxy
+        self._used_by_earlier_tries: Usage | None = None
+
+    def usage(self, work: Work | None) -> Usage:
+        """What is booked: what the wire saw where there is one, else what the engine says, in the end or call by call."""
+        if self._proxy is not None or work is None or work.usage is None:
+            return self._meter.usage
+        return work.usage if self._used_by_earlier_tries is None else self._used_by_earlier_tries + work.usage
 
     async def within(self, secs_before: float) -> tuple[Work | None, Failure | None]:
         """The work, or why there is none, within the time that is left."""
@@ -79,6 +90,7 @@ class _Turn:
         end = asyncio.ensure_future(self._proxy.exhausted.wait())
         try:
             await asyncio.wait({work, end}, return_when=asyncio.FIRST_COMPLETED)
+            await self._proxy.settled()
             if self._proxy.objection is not None:
                 raise self._proxy.objection
             return await work
@@ -94,10 +106,12 @@ class _Turn:
             except EngineError as error:
                 if not error.transient:
                     raise
+                self._used_by_earlier_tries = self._meter.usage if self._meter.turns else None
                 await self._meter.record(ErrorHappened(f"{error}; it is tried again", str(error.kind)))
                 await asyncio.sleep(min(self._limits.retry_secs * 2**number, LONGEST_PAUSE_SECS))
         return await self._work()
 
     async def _work(self) -> Work:
+        self._meter.admit()
         recorder = self._meter if self._proxy is None else Unmetered(self._meter)
         return await self._engine.work(self._task, self._launcher, recorder)

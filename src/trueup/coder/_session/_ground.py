@@ -6,6 +6,8 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from trueup.contract import Baseline, Contract
 from trueup.core.errors import InputError
 from trueup.core.protocols import Gate
@@ -58,7 +60,15 @@ class Ground:
 
     async def engine(self) -> Engine:
         """The engine that the person named."""
-        return await engine_of(self._story.request, self.site, self._story.base, await self.gate())
+        return await engine_of(self._left_of_the_request(), self.site, self._story.base, await self.gate())
+
+    def _left_of_the_request(self) -> CodeRequest:
+        """What was asked for, with no more turns than earlier iterations left over."""
+        request = self._story.request
+        if request.limits.turns is None:
+            return request
+        left = max(1, request.limits.turns - self._story.turns)
+        return replace(request, limits=replace(request.limits, turns=left))
 
     async def gate(self) -> PolicyGate | None:
         """What the base asks of every engine. One gate for the whole session, since it counts."""

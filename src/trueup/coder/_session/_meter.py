@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
 from trueup.core.errors import TrueupError
 from trueup.core.protocols import Event, Recorder
 from trueup.core.usage import Usage
@@ -14,14 +18,32 @@ class BudgetExceededError(TrueupError):
     """A limit was reached; raised where the engine is listened to, which ends it."""
 
 
-class Meter:
-    """A recorder that adds up what an engine reports, and objects once it is too much."""
+class Spent(Struct, frozen=True):
+    """What was used of a budget."""
 
-    def __init__(self, recorder: Recorder, limits: Limits, used: Usage, turns: int) -> None:
+    usage: Usage
+    turns: int
+
+
+# What the other sessions of a race have used by now.
+Rivals = Callable[[], Spent]
+
+
+class Meter:
+    """A recorder that adds up what an engine reports, and objects once it is too much.
+
+    What may be used may be used whole. Whoever can ask before a call is made (`admit`) makes none too many; an engine
+    that is heard of only afterwards is ended by the first one that was. In a race there is one budget for all.
+    """
+
+    def __init__(
+        self, recorder: Recorder, limits: Limits, used: Usage, turns: int, rivals: Rivals | None = None
+    ) -> None:
         self._recorder = recorder
         self._limits = limits
         self._used_before = used
         self._turns_before = turns
+        self._rivals = rivals
         self._reported: list[Usage] = []
 
     @property
@@ -39,16 +61,44 @@ class Meter:
             self._reported.append(event.usage)
             self._object()
 
+    def admit(self, under_way: int = 0) -> None:
+        """Object to one more call where what may be used is used up; calls under way are turns already."""
+        for unit, used, limit in self._amounts(under_way):
+            if used >= limit:
+                raise self._exceeded(unit, used, limit)
+
     def _object(self) -> None:
-        used_by_now = self._used_before + self.usage
-        amounts = {
-            "turns": (self._turns_before + self.turns, self._limits.turns),
-            "tokens": (tokens_of(used_by_now), self._limits.tokens),
-            "dollars": (dollars_of(used_by_now), self._limits.usd),
-        }
-        for unit, (used, limit) in amounts.items():
-            if used is not None and limit is not None and used > limit:
-                raise BudgetExceededError(f"the engine used {used:g} {unit} of the {limit:g} it may use, and was ended")
+        for unit, used, limit in self._amounts():
+            if used > limit:
+                raise self._exceeded(unit, used, limit)
+        self._refuse_unknown(self._used_before + self.usage)
+
+    def _amounts(self, under_way: int = 0) -> Iterator[tuple[str, float, float]]:
+        """What is known to be used by now of each limit that was set."""
+        others = self._rivals() if self._rivals is not None else Spent(Usage.total([]), 0)
+        used_by_now, limits = self._used_before + self.usage + others.usage, self._limits
+        amounts = (
+            ("turns", self._turns_before + self.turns + others.turns + under_way, limits.turns),
+            ("tokens", tokens_of(used_by_now), limits.tokens),
+            ("dollars", dollars_of(used_by_now), limits.usd),
+        )
+        for unit, used, limit in amounts:
+            if used is not None and limit is not None:
+                yield unit, used, limit
+
+    def _refuse_unknown(self, used_by_now: Usage) -> None:
+        """Where the person is strict, what is not known is not waited for until it has become much."""
+        known = used_by_now if self._turns_before else self.usage
+        unknown = unmetered(self._limits, known, self._turns_before + self.turns) if self._limits.strict else []
+        if unknown:
+            what = f"what the engine used of its {' and '.join(unknown)} is unknown"
+            raise BudgetExceededError(f"{what}, so that it can be held to no limit, and it was ended")
+
+    def _exceeded(self, unit: str, used: float, limit: float) -> BudgetExceededError:
+        if self._rivals is None:
+            return BudgetExceededError(f"the engine used {used:g} {unit} of the {limit:g} it may use, and was ended")
+        what = f"the engines of this race used {used:g} {unit} of the {limit:g} that they may use together"
+        return BudgetExceededError(f"{what}, and this one was ended")
 
 
 class Unmetered:
@@ -63,14 +113,19 @@ class Unmetered:
 
 
 def tokens_of(usage: Usage) -> int | None:
-    """What a limit on tokens counts: those sent and those generated."""
-    known = [amount for amount in (usage.input_tokens, usage.output_tokens) if amount is not None]
+    """What a limit on tokens counts: those sent and those generated, be it by an estimate."""
+    amounts = (usage.input_tokens, usage.output_tokens, usage.estimated_tokens or None)
+    known = [amount for amount in amounts if amount is not None]
     return sum(known) if known else None
 
 
 def dollars_of(usage: Usage) -> float | None:
-    """What a limit on dollars counts: the vendor's price, else an estimate."""
-    return usage.cost_usd if usage.cost_usd is not None else usage.estimated_cost_usd
+    """What a limit on dollars counts: the vendor's price or an estimate, whichever is more.
+
+    A sum can hold calls of both kinds, and a zero for a kind of which there were none.
+    """
+    known = [amount for amount in (usage.cost_usd, usage.estimated_cost_usd) if amount is not None]
+    return max(known) if known else None
 
 
 def unmetered(limits: Limits, usage: Usage, turns: int) -> list[str]:

@@ -14,7 +14,7 @@ from ._chronicle import Chronicle
 from ._engine_turn import engine_turn
 from ._failures import Failure
 from ._ground import Ground
-from ._meter import Meter, unmetered
+from ._meter import Meter, Rivals, unmetered
 from ._prompts import repair_prompt, work_prompt
 from ._states import FailureReason, State
 from ._way_out import Tape, chosen_network, way_out
@@ -27,10 +27,11 @@ PROMPT_FILE = "/run/trueup/prompt.md"
 class WorkStep:
     """From `contract_confirmed` or a repair to `verifying`. Holds the workspace as long as the session runs."""
 
-    def __init__(self, chronicle: Chronicle, ground: Ground) -> None:
+    def __init__(self, chronicle: Chronicle, ground: Ground, rivals: Rivals | None) -> None:
         self._chronicle = chronicle
         self._story = chronicle.story
         self._ground = ground
+        self._rivals = rivals
         self._workspace: Workspace | None = None
         named, root = chronicle.story.request.cassette, ground.site.repo.root
         self._tape = None if named is None else Tape(Path(chronicle.story.request.folder, named), root)
@@ -103,7 +104,7 @@ class WorkStep:
         engine, story, ground = await self._ground.engine(), self._story, self._ground
         file = ground.folder / "prompt.md"
         await asyncio.to_thread(file.write_text, prompt, errors="replace")
-        meter = Meter(self._chronicle, story.request.limits, story.used, story.turns)
+        meter = Meter(self._chronicle, story.request.limits, story.used, story.turns, self._rivals)
         network = chosen_network(story.request.network, engine, confined=ground.confined)
         environ = ground.site.layers.environ
         user_config = story.request.user_config

@@ -2,26 +2,28 @@
 
 A file of JSON lines: the first says what it is, each other one is a question and its answer. Questions are kept in the
 form in which they are compared, without headers; of an answer's headers only a few are kept. Secrets are taken out of
-both before anything is written.
+both before anything is written; what cannot be read, so that nobody knows what it holds, is not written at all.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
+import errno
+import fcntl
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from trueup.core.errors import InfrastructureError, InputError, Kind, TrueupError
 
 from ._normal import Places, differences, mapped, normal
 from ._redact import Redactor
-from ._tap import Tap
-from ._upstream import ENDPOINTS
+from ._tap import Tap, unpacked
+from ._wires import READINGS, decoded, is_deep
 
 T = TypeVar("T")
 
@@ -56,7 +58,8 @@ class Answer(Struct, frozen=True):
 
     @classmethod
     def of(cls, status: int, headers: Mapping[str, str], body: bytes) -> Self:
-        return cls(status, {name: headers[name] for name in KEPT_HEADERS if name in headers}, body)
+        kept = {name: headers[name] for name in KEPT_HEADERS if name in headers}
+        return cls(status, kept, unpacked(body, headers.get("Content-Encoding", "")))
 
 
 class _Head(Struct):
@@ -72,11 +75,10 @@ class _Asked(Struct):
 class _Answered(Struct, omit_defaults=True):
     """The body as whichever shows best what it is, and gives the same again."""
 
-    status: int
-    headers: dict[str, str]
+    status: Annotated[int, Meta(ge=200, le=599)]
+    headers: dict[str, Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]]
     json: Any = None
     lines: list[str] | None = None
-    base64: str | None = None
 
 
 class _Entry(Struct):
@@ -87,7 +89,8 @@ class _Entry(Struct):
 class Cassette:
     """A recording that is being made, or one that is played. `places` are folders that are elsewhere each time.
 
-    Made by `Cassette.record(file)` or `Cassette.replay(file)`, and handed to a `Proxy`.
+    Made by `Cassette.record(file)` or `Cassette.replay(file)`, and handed to a `Proxy`. `misses` are the questions that
+    it had no answer for, `withheld` is how many answers were not written down, since nobody could say what they hold.
     """
 
     def __init__(self, path: Path, places: Mapping[str, str], *, is_replay: bool) -> None:
@@ -98,7 +101,9 @@ class Cassette:
         self._places = Places(places)
         self._redactor = Redactor()
         self._entries: list[_Entry | None] = []
-        self._is_open = False
+        self._file: int | None = None
+        self._written: int | None = None
+        self._is_loaded = False
 
     @classmethod
     def record(cls, path: str | Path, places: Mapping[str, str] = {}) -> Self:
@@ -116,15 +121,21 @@ class Cassette:
         return sum(entry is not None for entry in self._entries)
 
     async def open(self, redactor: Redactor) -> None:
-        """Begin: read the file, or empty it; once, so that a second proxy goes on where the first one stopped."""
+        """Begin, or go on where an earlier proxy stopped: read the file once, or lock it, since two would spoil it."""
         self._redactor = redactor
-        if self._is_open:
-            return
-        self._is_open = True
         try:
-            await asyncio.to_thread(self._load if self.is_replay else self._begin)
+            await asyncio.to_thread(self._load if self.is_replay else self._lock)
+        except BlockingIOError:
+            what = f"cassette {self._path}: another run is recording it; wait for its end, or name another file"
+            raise InputError(what) from None
         except OSError as error:
             raise InputError(f"cassette {self._path}: {error.strerror}; name a file that can be used") from None
+
+    def close(self) -> None:
+        """Let others have the file, until it is opened again."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     async def keep(self, question: Question, answer: Answer) -> None:
         """Write a question and its answer down; one at a time."""
@@ -157,56 +168,78 @@ class Cassette:
 
         return _Asked(question.method, plain(question.target), mapped(_readable(question.body), plain))
 
-    def _begin(self) -> None:
-        self._path.write_bytes(msgspec.json.encode(_Head(VERSION)) + b"\n")
+    def _lock(self) -> None:
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self._written is None:
+                os.ftruncate(self._file, 0)
+                self._write(msgspec.json.encode(_Head(VERSION)))
+            elif os.fstat(self._file).st_size != self._written:
+                raise InputError(f"cassette {self._path}: somebody else wrote to it meanwhile; record it again")
+        except BaseException:
+            self.close()
+            raise
 
     def _append(self, question: Question, answer: Answer) -> None:
-        entry = _Entry(self._asked(question), self._answered(answer))
-        if self._spells_a_secret(question, entry.answered):
+        asked, answered = self._asked(question), self._answered(answer)
+        if isinstance(asked.body, bytes) or answered is None or self._spells_a_secret(answered):
             self.withheld += 1
             return
-        with self._path.open("ab") as file:
-            file.write(msgspec.json.encode(entry, order="deterministic") + b"\n")
+        self._write(msgspec.json.encode(_Entry(asked, answered), order="deterministic"))
 
-    def _answered(self, answer: Answer) -> _Answered:
+    def _write(self, line: bytes) -> None:
+        if self._file is None:
+            raise OSError(errno.EBADF, "it is closed")
+        with open(self._file, "ab", closefd=False) as file:
+            file.write(line + b"\n")
+        self._written = os.fstat(self._file).st_size
+
+    def _answered(self, answer: Answer) -> _Answered | None:
+        """An answer as it is kept; None where it cannot be read."""
+
         def plain(text: str) -> str:
             return self._places.hide(self._redactor.text(text))
 
         head = {"status": answer.status, "headers": mapped(answer.headers, plain)}
         readable = _readable(answer.body)
         if isinstance(readable, bytes):
-            return _Answered(**head, base64=base64.b64encode(readable).decode())
+            return None
         if isinstance(readable, str):
             return _Answered(**head, lines=plain(readable).split("\n"))
         return _Answered(**head, json=mapped(readable, plain))
 
     def _answer(self, answered: _Answered) -> Answer:
-        if answered.base64 is not None:
-            return Answer(answered.status, answered.headers, base64.b64decode(answered.base64))
         if answered.lines is not None:
-            return Answer(answered.status, answered.headers, self._places.show("\n".join(answered.lines)).encode())
-        body = msgspec.json.encode(mapped(answered.json, self._places.show))
-        return Answer(answered.status, answered.headers, body)
+            body = self._places.show("\n".join(answered.lines)).encode(errors="replace")
+        else:
+            body = msgspec.json.encode(mapped(answered.json, self._places.show))
+        return Answer.of(answered.status, answered.headers, body)
 
-    def _spells_a_secret(self, question: Question, answered: _Answered) -> bool:
+    def _spells_a_secret(self, answered: _Answered) -> bool:
         """Whether a streamed answer has a secret in it that only shows once its pieces are put together."""
-        path = question.target.partition("?")[0]
-        reading = next((each.reading for each in ENDPOINTS if each.reading and each.path.search(path)), None)
-        if reading is None or answered.lines is None:
-            return False
-        tap = Tap(reading(), answered.headers.get("Content-Type", ""))
-        tap.feed("\n".join(answered.lines).encode())
-        heard = msgspec.to_builtins(tap.heard())
-        return bool(self._redactor.value(heard) != heard)
+        stream = "\n".join(answered.lines or []).encode()
+        for reading in READINGS:
+            tap = Tap(reading(), "text/event-stream")
+            tap.feed(stream)
+            heard = msgspec.to_builtins(tap.heard())
+            if self._redactor.value(heard) != heard:
+                return True
+        return False
 
     def _load(self) -> None:
-        head, *lines = self._path.read_bytes().splitlines() or [b""]
+        if self._is_loaded:
+            return
+        with self._path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            head, *lines = file.read().splitlines() or [b""]
         version = self._decoded(1, head, _Head).trueup_cassette
         if version != VERSION:
             raise InputError(
                 f"cassette {self._path}: it is of version {version}, and this trueup plays {VERSION}; record it again"
             )
         self._entries = [self._decoded(number, line, _Entry) for number, line in enumerate(lines, 2)]
+        self._is_loaded = True
 
     def _decoded(self, number: int, line: bytes, kind: type[T]) -> T:
         try:
@@ -217,10 +250,9 @@ class Cassette:
 
 def _readable(body: bytes) -> Any:
     """A body as JSON, else as text, else as it is."""
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.MsgspecError, RecursionError):
-        pass
+    value = decoded(body)
+    if value is not None and not is_deep(value):
+        return value
     try:
         return body.decode()
     except UnicodeDecodeError:

@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
+from aiohttp import web
+
 from ._refusal import Refusal
 
 _CONNECT = b"CONNECT "
@@ -22,14 +24,19 @@ Tunnel = Callable[[str, asyncio.StreamReader, asyncio.StreamWriter], Coroutine[A
 class Door:
     """Makes a protocol for each connection, and knows those that have not said anything yet and those that tunnel."""
 
-    def __init__(self, serve: Callable[[], asyncio.Protocol], tunnel: Tunnel) -> None:
+    def __init__(self, serve: web.Server, tunnel: Tunnel, most: int) -> None:
         self.serve = serve
+        self.most = most
         self._tunnel = tunnel
         self.silent: set[asyncio.Transport] = set()
         self.tunnels: set[asyncio.Task[None]] = set()
 
     def __call__(self) -> asyncio.Protocol:
         return _Doorman(self)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.silent) + len(self.tunnels) + len(self.serve.connections) >= self.most
 
     def open_tunnel(self, target: str, transport: asyncio.Transport, early: bytes) -> None:
         task = asyncio.create_task(self._tunnel(target, *streams_of(transport, early)))
@@ -51,20 +58,29 @@ class _Doorman(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # Not checked: the transports of other loops are none by their class.
         self._transport = cast("asyncio.Transport", transport)
-        self._door.silent.add(self._transport)
+        if self._door.is_full:
+            why = f"{self._door.most} connections are open, and no more are taken"
+            self._turn_away(Refusal(503, "too_many_connections", why, final=False))
+        else:
+            self._door.silent.add(self._transport)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._door.silent.discard(self._transport)
 
     def data_received(self, data: bytes) -> None:
         self._seen += data
+        if self._transport.is_closing():
+            return
         if not _CONNECT.startswith(self._seen[: len(_CONNECT)]):
             self._hand_to_server()
         elif _END_OF_HEAD in self._seen:
             self._hand_to_tunnel()
         elif len(self._seen) > MOST_OF_A_HEAD:
-            self._transport.write(Refusal(431, "head_too_large", "the request has too large a head").encode())
-            self._transport.close()
+            self._turn_away(Refusal(431, "head_too_large", "the request has too large a head"))
+
+    def _turn_away(self, refusal: Refusal) -> None:
+        self._transport.write(refusal.encode())
+        self._transport.close()
 
     def _hand_to_server(self) -> None:
         self._door.silent.discard(self._transport)

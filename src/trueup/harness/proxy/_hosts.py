@@ -73,7 +73,7 @@ async def addresses_of(host: str, port: int, allowed: Sequence[Allowed]) -> list
 async def _resolve(host: str, port: int) -> list[Address]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:
         raise Refusal(502, "host_not_found", f"{host} could not be looked up: {error}", final=False) from None
     return list(dict.fromkeys(ip_address(str(place[0]).partition("%")[0]) for *_, place in found))
 

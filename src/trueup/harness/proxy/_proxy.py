@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,15 +27,24 @@ from ._relay import Relay
 from ._scribe import Scribe
 from ._tunnel import open_tunnel, pump_both
 from ._turn import Price, Turn
+from ._turnstile import Admit, Turnstile
 from ._upstream import Upstream, shown_keys
+from ._wires import Reading
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 1024
+# What is asked at once is let through before any of it is accounted for.
+AT_ONCE = 32
+# Each is an open file of this process, which needs some for itself.
+CONNECTIONS = 512
 IDLE_SECS = 600.0
 MOST_NAMES_KEPT = 1000
 SHUTDOWN_SECS = 1.0
 # By Linux; what is longer cannot be bound.
 LONGEST_SOCKET_PATH = 107
+# What an agent sends that is no HTTP is answered, and is nothing that a person has to read about.
+_log = logging.getLogger(__name__)
+_log.addHandler(logging.NullHandler())
 _HELLO = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
@@ -49,8 +59,12 @@ class Proxy:
         port: a port of loopback to listen on, 0 for a free one; for an agent without a sandbox.
         allowed: hosts that may be reached by CONNECT and by plain HTTP.
         cassette: records all answers, or gives them in the vendors' place.
+        admit: is asked before each call of a model, with the number of those under way. When it raises, the call is not
+            made, and nothing more is served.
         price: what a call costs that the vendor names no price for.
         idle_secs: how long a vendor may keep silent.
+        at_once: how many calls of models may flow at the same time; the others wait.
+        connections: how many connections of agents are taken; more are turned away.
         trust_env: whether the user's own proxy settings are used to reach the vendors.
 
     Attributes:
@@ -67,8 +81,11 @@ class Proxy:
         port: int | None = None,
         allowed: Iterable[Allowed] = (),
         cassette: Cassette | None = None,
+        admit: Admit | None = None,
         price: Price | None = None,
         idle_secs: float = IDLE_SECS,
+        at_once: int = AT_ONCE,
+        connections: int = CONNECTIONS,
         trust_env: bool = False,
     ) -> None:
         if socket is None and port is None:
@@ -84,17 +101,21 @@ class Proxy:
         self._cassette = cassette
         self._price = price
         self._idle_secs = idle_secs
+        self._connections = connections
         self._trust_env = trust_env
         self._redactor = Redactor([self.key, *(each.key for each in self._upstreams.values() if each.key)])
         self._scribe = Scribe(recorder, self._object)
+        self._turnstile = Turnstile(at_once, admit, self._scribe.settled, self._object)
         self._inside: set[asyncio.Task[object]] = set()
         self._flowing: set[asyncio.Task[object]] = set()
+        self._is_over = False
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:
             if self._cassette is not None:
                 await self._cassette.open(self._redactor)
+                opening.callback(self._cassette.close)
             await opening.enter_async_context(self._writing())
             self._relay = Relay(
                 self._redactor,
@@ -141,6 +162,12 @@ class Proxy:
         """Wait until everything that went through until now has been told to the recorder."""
         await self._scribe.settled()
 
+    async def cut_off(self) -> None:
+        """Serve nothing more, since the agent is gone; what it left unfinished is told to the recorder."""
+        self._is_over = True
+        await _end(self._inside)
+        await self._scribe.settled()
+
     def _origin(self, port: int | None) -> str:
         seen_at = self.port if port is None else port
         if not seen_at:
@@ -165,11 +192,12 @@ class Proxy:
             self._handle,
             handler_cancellation=True,
             access_log=None,
+            logger=_log,
             auto_decompress=False,
             max_line_size=MOST_OF_A_HEAD,
             max_field_size=MOST_OF_A_HEAD,
         )
-        self._door = Door(server, self._tunnel)
+        self._door = Door(server, self._tunnel, self._connections)
         try:
             yield self._door
         finally:
@@ -189,7 +217,7 @@ class Proxy:
             if self.socket is not None:
                 _refuse_long(self.socket)
                 at_path = await loop.create_unix_server(door, str(self.socket), backlog=BACKLOG)
-                opening.callback(self.socket.unlink, missing_ok=True)
+                opening.callback(_remove, self.socket)
                 opening.callback(at_path.close)
                 # Whoever can see the folder may be anybody; only this user may connect.
                 self.socket.chmod(0o600)
@@ -229,14 +257,19 @@ class Proxy:
         if upstream.passes_through:
             for secret in shown_keys(request.headers, request.query):
                 self._redactor.learn(secret)
-        # What the last answer used must be known before the next question is let through.
-        await self._scribe.settled()
+        if endpoint is None or endpoint.reading is None:
+            return await self._flow(request, upstream, f"{slash}{path}", None)
+        async with self._turnstile.passed():
+            return await self._flow(request, upstream, f"{slash}{path}", endpoint.reading())
+
+    async def _flow(
+        self, request: web.BaseRequest, upstream: Upstream, path: str, reading: Reading | None
+    ) -> web.StreamResponse:
         self._refuse_if_exhausted()
-        reading = endpoint.reading() if endpoint is not None and endpoint.reading is not None else None
-        turn = Turn(name, reading, self._redactor, self._price)
+        turn = Turn(upstream.name, reading, self._redactor, self._price)
         try:
             with _among(self._flowing):
-                return await self._relay.call(request, upstream, f"{slash}{path}", turn)
+                return await self._relay.call(request, upstream, path, turn)
         except asyncio.CancelledError:
             turn.cut("the budget is used up" if self.exhausted.is_set() else "the agent hung up")
             raise
@@ -266,6 +299,8 @@ class Proxy:
             raise
 
     def _refuse_if_exhausted(self) -> None:
+        if self._is_over:
+            raise Refusal(403, "agent_gone", "the agent's turn is over, nothing more is served")
         if self.objection is not None:
             raise Refusal(403, "budget_exhausted", f"the budget is used up, nothing more is served: {self.objection}")
 
@@ -303,3 +338,9 @@ def _refuse_long(path: Path) -> None:
         raise InputError(
             f"{path} is too long for a socket: at most {LONGEST_SOCKET_PATH} bytes; choose a shorter folder"
         )
+
+
+def _remove(socket: Path) -> None:
+    # An agent that can write to the folder may have put something else in its place, a folder for one.
+    with suppress(OSError):
+        socket.unlink()

@@ -21,6 +21,7 @@ from ._refusal import Refusal
 from ._scribe import Job
 from ._turn import Turn
 from ._upstream import Upstream, end_to_end
+from ._veil import Veil
 
 CONNECT_SECS = 30.0
 # A cassette compares whole requests, so they have to fit.
@@ -96,7 +97,7 @@ class Relay:
         try:
             async with self._ask(request.method, target, headers, _body(request, turn)) as answer:
                 _copy_head(response, answer.status, answer.reason, end_to_end(answer.headers))
-                await _pour(request, answer, response, turn)
+                await _pour(request, answer, response, turn, Veil(None))
         except (aiohttp.ClientError, TimeoutError) as error:
             return self._broken(request, response, turn, f"{host}:{port}", error)
         return response
@@ -118,7 +119,7 @@ class Relay:
                 _copy_head(response, answer.status, answer.reason, upstream.response_headers(answer.headers))
                 if copy is not None:
                     copy.status, copy.headers = answer.status, answer.headers
-                await _pour(request, answer, response, turn, copy)
+                await _pour(request, answer, response, turn, Veil(upstream.key), copy)
         except (aiohttp.ClientError, TimeoutError) as error:
             if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
                 turn.never_arrived()
@@ -186,19 +187,21 @@ async def _pour(
     answer: aiohttp.ClientResponse,
     response: web.StreamResponse,
     turn: Turn,
+    veil: Veil,
     copy: _Copy | None = None,
 ) -> None:
     """Let an answer flow, as fast as it comes and as fast as it is taken."""
     await response.prepare(request)
     async for chunk in answer.content.iter_any():
         # First on its way, then looked at.
-        await response.write(chunk)
+        if seen := veil.cover(chunk):
+            await response.write(seen)
         turn.hear(chunk)
         if copy is not None:
             copy.chunks.append(chunk)
     if copy is not None:
         copy.is_whole = True
-    await response.write_eof()
+    await response.write_eof(veil.rest())
 
 
 def _copy_head(response: web.StreamResponse, status: int, reason: str | None, headers: CIMultiDict[str]) -> None:

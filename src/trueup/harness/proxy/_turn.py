@@ -15,12 +15,16 @@ from trueup.core.usage import Usage
 from .._events import UsageReported
 from ._events import ModelTurned
 from ._redact import Redactor
-from ._tap import MOST_BYTES, Tap
+from ._tap import Tap
 from ._wires import Heard, Reading
 
 # What a call of a model costs, in dollars, by what it used; None where nobody knows.
 Price = Callable[[str, Usage], float | None]
 KEPT_OF_AN_ERROR = 2000
+KEPT_OF_A_QUESTION = 8 << 20
+# Of text, by a rule of thumb. Pictures are worth less, so that no question is taken for more than a model reads.
+BYTES_OF_A_TOKEN = 4
+MOST_ESTIMATED = 200_000
 
 
 class _Asked(Struct):
@@ -48,7 +52,7 @@ class Turn:
     def ask(self, chunk: bytes) -> None:
         """A piece of the request went out."""
         self._asked_bytes += len(chunk)
-        if self._asked_bytes <= MOST_BYTES:
+        if self._asked_bytes <= KEPT_OF_A_QUESTION:
             self._asked.append(chunk)
 
     def sent(self) -> None:
@@ -116,12 +120,27 @@ class Turn:
         return self._sent and (self._status is None or self._was_good)
 
     def _usage(self, heard: Heard, model: str | None) -> Usage:
-        usage = heard.usage
-        if not heard.finished or usage.input_tokens is None or usage.output_tokens is None:
-            usage = replace(usage, incomplete=self._may_have_cost)
+        usage = supposed = heard.usage
+        if self._may_have_cost and (not heard.finished or usage.input_tokens is None or usage.output_tokens is None):
+            supposed = self._supposed(heard)
+            estimated = _tokens(supposed) - _tokens(usage)
+            usage = replace(usage, incomplete=True, estimated_tokens=estimated)
         if self._price is None or model is None or usage.cost_usd is not None:
             return usage
-        return replace(usage, estimated_cost_usd=self._price(model, usage))
+        return replace(usage, estimated_cost_usd=self._price(model, supposed))
+
+    def _supposed(self, heard: Heard) -> Usage:
+        """What was asked and heard, by its size where the vendor did not say it, or not in the end.
+
+        Vendors say it last: whoever hangs up just before would else pay for nothing.
+        """
+        usage = heard.usage
+        asked, said = usage.input_tokens, usage.output_tokens
+        if asked is None:
+            asked = min(self._asked_bytes // BYTES_OF_A_TOKEN, MOST_ESTIMATED)
+        if said is None or not heard.finished:
+            said = max(said or 0, heard.pieces, heard.chars // BYTES_OF_A_TOKEN)
+        return replace(usage, input_tokens=asked, output_tokens=said)
 
     def _complaint(self, heard: Heard) -> str:
         if self._cut and not heard.finished:
@@ -133,5 +152,9 @@ class Turn:
     def _asked_model(self) -> str | None:
         try:
             return msgspec.json.decode(b"".join(self._asked), type=_Asked).model
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return None
+
+
+def _tokens(usage: Usage) -> int:
+    return (usage.input_tokens or 0) + (usage.output_tokens or 0)

@@ -14,6 +14,7 @@ from yarl import URL
 from trueup.core.errors import InputError
 
 from ._refusal import Refusal
+from ._veil import Veil
 from ._wires import AnthropicReading, ChatReading, GeminiReading, Reading, ResponsesReading
 
 # Every header in which a client of some vendor sends credentials.
@@ -36,14 +37,19 @@ class Endpoint(Struct, frozen=True):
     reading: Callable[[], Reading] | None = None
 
 
-# What the real key opens: calls that can be metered, and calls that are free. Batches, files and the rest are neither.
+# The whole of what follows the base URL: an end alone could stand behind anything else.
+_VERSION = r"(?:/v\d\w*)?"
+_MODEL = rf"{_VERSION}/models/[\w.@-]+"
+# What may be asked: calls that can be metered, and calls that are free. Batches, files and the rest are neither.
 ENDPOINTS = (
-    Endpoint(("POST",), re.compile(r"/messages$"), AnthropicReading),
-    Endpoint(("POST",), re.compile(r"/(chat/completions|completions|embeddings)$"), ChatReading),
-    Endpoint(("POST",), re.compile(r"/responses(/compact)?$"), ResponsesReading),
-    Endpoint(("POST",), re.compile(r"/models/[^/]+:(generateContent|streamGenerateContent)$"), GeminiReading),
-    Endpoint(("POST",), re.compile(r"(/messages/count_tokens|/responses/input_tokens|:countTokens)$")),
-    Endpoint(("GET", "HEAD"), re.compile(r"/models(/[^/:]+)?$")),
+    Endpoint(("POST",), re.compile(rf"{_VERSION}/messages"), AnthropicReading),
+    Endpoint(("POST",), re.compile(rf"{_VERSION}/(chat/completions|completions|embeddings)"), ChatReading),
+    Endpoint(("POST",), re.compile(rf"{_VERSION}/responses(/compact)?"), ResponsesReading),
+    Endpoint(("POST",), re.compile(rf"{_MODEL}:(generateContent|streamGenerateContent)"), GeminiReading),
+    Endpoint(
+        ("POST",), re.compile(rf"{_VERSION}(/messages/count_tokens|/responses/input_tokens)|{_MODEL}:countTokens")
+    ),
+    Endpoint(("GET", "HEAD"), re.compile(rf"{_VERSION}/models(/[^/:]+)?")),
 )
 
 
@@ -65,13 +71,12 @@ class Upstream(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise InputError(f"an upstream cannot be called {self.name!r}: use small letters, digits, - and _")
-        url = URL(self.base_url)
-        if url.scheme not in {"http", "https"} or not url.host:
-            raise InputError(f"upstream {self.name}: {self.base_url!r} is no http(s) URL")
+        if not _is_http(self.base_url):
+            raise InputError(f"upstream {self.name}: {_without_login(self.base_url)!r} is no http(s) URL")
 
     def __repr__(self) -> str:
         key = "passthrough" if self.key is None else "key=[redacted]"
-        return f"Upstream({self.name!r}, {self.base_url!r}, {key})"
+        return f"Upstream({self.name!r}, {_without_login(self.base_url)!r}, {key})"
 
     @classmethod
     def anthropic(cls, key: str | None = None, base_url: str = "https://api.anthropic.com") -> Self:
@@ -97,15 +102,16 @@ class Upstream(Struct, frozen=True, kw_only=True):
         return f"{origin}/{self.name}{URL(self.base_url).raw_path.rstrip('/')}"
 
     def endpoint(self, method: str, path: str) -> Endpoint | None:
-        """What kind of call this is; None for one that is not known, which only the agent's own credentials may make."""
-        if _ABOVE.search(path):
+        """What kind of call this is; None for another look at something, for which only the agent's own login is good."""
+        # What follows a # is not sent, so that the path would be another one than was looked at.
+        if "#" in path or _ABOVE.search(path):
             raise Refusal(400, "bad_path", f"{path!r} leads out of where it is")
         under = URL(self.base_url).raw_path.rstrip("/")
         plain = path.partition("?")[0]
-        for each in ENDPOINTS:
-            if method in each.methods and plain.startswith(f"{under}/") and each.path.search(plain):
+        for each in ENDPOINTS if plain.startswith(f"{under}/") else ():
+            if method in each.methods and each.path.fullmatch(plain, len(under)):
                 return each
-        if self.passes_through:
+        if self.passes_through and method in {"GET", "HEAD"}:
             return None
         raise Refusal(
             403,
@@ -138,6 +144,8 @@ class Upstream(Struct, frozen=True, kw_only=True):
             headers.popall(name, None)
         if self.key is not None:
             headers.popall("Set-Cookie", None)
+            veil = Veil(self.key)
+            headers = CIMultiDict((name, veil.text(value)) for name, value in headers.items())
         return headers
 
     def refuse_strangers(self, headers: CIMultiDictProxy[str], query: Mapping[str, str], own_key: str) -> None:
@@ -145,7 +153,7 @@ class Upstream(Struct, frozen=True, kw_only=True):
         if self.passes_through:
             return
         shown = shown_keys(headers, query)
-        if not any(hmac.compare_digest(key.encode(), own_key.encode()) for key in shown):
+        if not any(hmac.compare_digest(key.encode(errors="replace"), own_key.encode()) for key in shown):
             raise Refusal(401, "wrong_key", "this is not the key that was made for this run")
 
     def _without_key(self, path: str) -> str:
@@ -168,3 +176,15 @@ def end_to_end(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     named = {name.strip().lower() for value in headers.getall("Connection", ()) for name in value.split(",")}
     dropped = HOP_BY_HOP | named
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in dropped)
+
+
+def _is_http(text: str) -> bool:
+    try:
+        url = URL(text)
+    except ValueError:
+        return False
+    return url.scheme in {"http", "https"} and bool(url.host)
+
+
+def _without_login(url: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", url)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
-import stat
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from trueup.core.errors import InputError
+from trueup.core.files import remove_tree
 
 PARTS = ("root", "upper", "work", "home", "home-work", "tmp")
 OWNER = "owner"
@@ -103,16 +102,6 @@ def inhabitants(folder: Path) -> list[int]:
         for process in Path("/proc").glob("[0-9]*")
         if _stands_in(process, folder) or (_link(f"{process}/ns/mnt") != ours and _mounts(process, folder))
     ]
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder even if what is in it forbids that: overlay, and hostile programs, leave closed folders."""
-    for inside, folders, _ in os.walk(folder):
-        for name in folders:
-            path = Path(inside, name)
-            if not path.is_symlink() and path.stat().st_mode & stat.S_IRWXU != stat.S_IRWXU:
-                path.chmod(stat.S_IRWXU)
-    shutil.rmtree(folder)
 
 
 def _take(lock: int) -> None:
