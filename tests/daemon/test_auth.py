@@ -6,6 +6,7 @@ import asyncio
 import os
 import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -63,7 +64,7 @@ async def test_nor_does_a_batch(stranger):
             {"jsonrpc": "2.0", "id": 2, "method": "session.auth", "params": {"token": TOKEN}},
         ]
     )
-    refused, _ = await stranger.client.next_unclaimed()
+    (refused,) = await stranger.client.next_unclaimed()
     assert refused["error"]["code"] == -32001
     await stranger.client.ended.wait()
 
@@ -160,6 +161,19 @@ def test_a_token_that_is_none_is_refused(tmp_path):
     (tmp_path / "host-token").write_text("guess me\n")
     with pytest.raises(InputError, match="host-token: this is no token; remove it"):
         keep_tokens(tmp_path)
+
+
+@pytest.mark.parametrize("plant", [lambda path: path.mkdir(mode=0o700), lambda path: os.mkfifo(path, 0o600)])
+def test_what_is_no_file_is_no_token(tmp_path, plant):
+    plant(tmp_path / "auth-token")
+    with pytest.raises(InputError, match=r"/auth-token: others could read or write this secret; remove it"):
+        keep_tokens(tmp_path)
+
+
+def test_of_many_daemons_that_start_at_once_all_have_the_same_tokens(tmp_path):
+    with ThreadPoolExecutor(16) as starting:
+        assert len(set(starting.map(keep_tokens, [tmp_path / "daemon"] * 32))) == 1
+    assert len([*(tmp_path / "daemon").iterdir()]) == 2
 
 
 def test_a_link_in_place_of_a_token_is_not_followed(tmp_path):

@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 from daemon_clients import SILENCE, ToolError, WireError
+from trueup.core.errors import Kind, TrueupError
+from trueup.daemon._errors import as_rpc_error
 
 
 def calling(*tools: str, **more: object) -> dict[str, object]:
@@ -333,3 +335,18 @@ async def test_a_client_that_sends_without_end_lets_the_others_have_their_turn(d
     await daemon.connect(send).serve(frames())
     waiting.cancel()
     assert turns > 20
+
+
+async def test_tools_are_listed_by_name_and_forgotten(client):
+    assert await client.call("tools.register", [{"name": "b", "description": "does b"}, {"name": "a"}]) == 2
+    listed = await client.call("tools.list")
+    assert listed["count"] == 2
+    assert [each["name"] for each in listed["tools"]] == ["a", "b"]
+    assert listed["tools"][1] == {"name": "b", "source": "user_defined", "description": "does b", "parameters": {}}
+    assert await client.call("tools.unregister", {"name": "b"}) == {"unregistered": "b", "removed": 1}
+    assert await client.call("tools.unregister", {"name": "b"}) == {"unregistered": "b", "removed": 0}
+
+
+def test_what_took_too_long_has_a_code_of_its_own():
+    late = as_rpc_error(TrueupError("no session was there after 25 s", kind=Kind.TIMEOUT))
+    assert (late.code, str(late)) == (-32004, "no session was there after 25 s")

@@ -126,11 +126,20 @@ class Connection:
 
     async def _take_batch(self, batch: Batch) -> bool:
         """Begin everything in order; the answers go out together, when the last of them is there."""
-        begun = [each for message in batch.messages if (each := await self._begin(message, self._reply)) is not None]
+        begun: list[Reply | asyncio.Task[Any]] = []
+        for message in batch.messages:
+            each = await self._begin(message, self._reply)
+            if each is not None:
+                begun.append(each)
+            if isinstance(each, Reply) and each.hang_up:
+                # Whoever must go has nothing more done for them.
+                await self._deliver_together(begun)
+                return False
         if any(isinstance(each, asyncio.Task) for each in begun):
             self._put_aside(self._deliver_together(begun))
-            return True
-        return await self._deliver_together(begun)
+        else:
+            await self._deliver_together(begun)
+        return True
 
     async def _begin(self, message: Message, work: Work) -> Reply | asyncio.Task[Any] | None:
         """The reply to a message, or what will give it; None where there is none to give."""
@@ -205,7 +214,7 @@ class Connection:
             reply.afterwards()
         return not reply.hang_up
 
-    async def _deliver_together(self, begun: Sequence[Reply | asyncio.Task[Reply]]) -> bool:
+    async def _deliver_together(self, begun: Sequence[Reply | asyncio.Task[Reply]]) -> None:
         replies = [await each if isinstance(each, asyncio.Task) else each for each in begun]
         contents = [reply.content for reply in replies if reply.content is not None]
         with suppress(ClientGoneError):
@@ -214,7 +223,6 @@ class Connection:
         for reply in replies:
             if reply.afterwards is not None:
                 reply.afterwards()
-        return not any(reply.hang_up for reply in replies)
 
     async def _leave(self) -> None:
         """End what only this client wanted. Its runs wait a while for it to come back."""
@@ -247,6 +255,6 @@ def _refusal(request: Request, error: RpcError) -> Reply:
 
 
 def _explain(method: str, error: Exception) -> RpcError:
-    if not isinstance(error, TrueupError | RecursionError | ClientGoneError):
+    if not isinstance(error, TrueupError | RecursionError | UnicodeEncodeError | ClientGoneError):
         _log.error("%s failed", method, exc_info=error)
     return as_rpc_error(error)

@@ -18,7 +18,7 @@ from ._subscriptions import SLOW_SECS
 from ._tokens import HUMAN_TOKEN_FILE, Tokens
 
 if TYPE_CHECKING:
-    from trueup.policy import AnyPolicy
+    from trueup.policy import AnyPolicy, PolicyGate
 
     from .coding import Coding
 
@@ -58,6 +58,13 @@ class Daemon:
     def human_token_file(self) -> str:
         """Where a human finds what shows that they are one."""
         return HUMAN_TOKEN_FILE if self._token_folder is None else str(self._token_folder / HUMAN_TOKEN_FILE)
+
+    @cached_property
+    def gate(self) -> PolicyGate:
+        """The limits of the repository, counted over all clients: a client cannot have more by coming twice."""
+        from trueup.policy import Policies, PolicyGate, RateLimitTool
+
+        return PolicyGate(Policies(each for each in self.policies if isinstance(each, RateLimitTool)))
 
     @cached_property
     def coding(self) -> Coding:

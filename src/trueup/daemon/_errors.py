@@ -49,5 +49,9 @@ def as_rpc_error(error: Exception) -> RpcError:
             return RpcError(code, str(error), {"kind": error.kind.value})
         case RecursionError():
             return RpcError(Code.FAILED, "nested too deeply to be worked with; send something flatter")
+        case UnicodeEncodeError():
+            # Outputs keep it; names cannot have it.
+            said = f"invalid params: {error.object!a} has half of a surrogate pair, which is no text"
+            return RpcError(Code.INVALID_PARAMS, said)
     said = " ".join(f"{type(error).__name__}: {error}".split())
     return RpcError(Code.FAILED, f"{said} (this is a mistake in trueup, please report it)", {"kind": Kind.OTHER.value})

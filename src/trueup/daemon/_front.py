@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Self
 
 from aiohttp import WSCloseCode, WSMsgType, web
+from msgspec import Struct
 
 from trueup import __version__
 from trueup.core.errors import InputError
@@ -25,6 +26,9 @@ from ._method import Level
 HOST = "127.0.0.1"
 MOST_FRAME_BYTES = 64 << 20
 MOST_CONNECTIONS = 512
+# Whoever has shown no token yet. Above that the one who has waited longest goes, so that nobody can keep others out by
+# coming often and saying nothing.
+MOST_STRANGERS = 128
 # A client that takes nothing of so much for so long is as good as gone. It may be busy with a tool meanwhile.
 CROWDED_BYTES = 64 << 10
 SENDING_SECS = 300.0
@@ -46,12 +50,30 @@ class _Socket(web.WebSocketResponse):
         return await super().close(code=code, message=message, drain=drain)
 
 
+class _Guest(Struct, frozen=True):
+    """A client at its socket, and who serves it."""
+
+    socket: _Socket
+    connection: Connection
+    transport: asyncio.Transport
+    serving: asyncio.Task[Any] | None
+
+    async def dismiss(self, code: WSCloseCode, why: str) -> None:
+        """End the connection with a word, if that is taken; one who does not read is not waited for."""
+        with suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(CLOSING_SECS):
+                await self.socket.close(code=code, message=why.encode())
+        self.transport.abort()
+
+
 class Front:
     """Takes connections for a daemon: `async with Front(daemon).listening(port) as front`."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        self._sockets: dict[_Socket, asyncio.Task[Any] | None] = {}
+        self._guests: dict[asyncio.BaseTransport, _Guest] = {}
+        # By the time they came; some are gone already.
+        self._strangers: dict[web.RequestHandler, None] = {}
         self.port = 0
 
     @property
@@ -68,25 +90,47 @@ class Front:
         runner = web.AppRunner(application, handle_signals=False, access_log=None, shutdown_timeout=CLOSING_SECS)
         await runner.setup()
         try:
-            site = web.TCPSite(runner, HOST, port, reuse_address=True)
-            try:
-                await site.start()
-            except OSError as error:
-                raise _explain(port, error) from None
-            self.port = runner.addresses[0][1]
+            server = await self._open(runner, port)
+            self.port = server.sockets[0].getsockname()[1]
             yield self
-            await site.stop()
+            server.close()
         finally:
             await self._close()
             await runner.cleanup()
 
+    async def _open(self, runner: web.AppRunner, port: int) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.create_server(partial(self._welcome, runner), HOST, port, reuse_address=True)
+        except OSError as error:
+            raise _explain(port, error) from None
+
+    def _welcome(self, runner: web.AppRunner) -> web.RequestHandler:
+        """Somebody who just came, and has a while to ask for something and to show a token."""
+        self._strangers = {each: None for each in self._strangers if not self._is_known(each)}
+        if len(self._strangers) >= MOST_STRANGERS:
+            self._send_away(next(iter(self._strangers)))
+        stranger: web.RequestHandler = runner.server()  # type: ignore[misc]
+        self._strangers[stranger] = None
+        asyncio.get_running_loop().call_later(self._daemon.token_within_secs, self._send_away, stranger)
+        return stranger
+
+    def _is_known(self, stranger: web.RequestHandler) -> bool:
+        guest = None if stranger.transport is None else self._guests.get(stranger.transport)
+        return guest is not None and guest.connection.level is not Level.NOTHING
+
+    def _send_away(self, stranger: web.RequestHandler) -> None:
+        self._strangers.pop(stranger, None)
+        if stranger.transport is not None and not self._is_known(stranger):
+            stranger.transport.abort()
+
     async def _close(self) -> None:
         """Tell every client that the daemon ends, and wait until what was begun for them is written down."""
-        tasks = {task for task in self._sockets.values() if task is not None}
-        goodbyes = [socket.close(code=WSCloseCode.GOING_AWAY, message=b"the daemon ends") for socket in self._sockets]
+        guests = tuple(self._guests.values())
+        goodbyes = (guest.dismiss(WSCloseCode.GOING_AWAY, "the daemon ends") for guest in guests)
         await asyncio.gather(*goodbyes, return_exceptions=True)
-        if tasks:
-            await asyncio.wait(tasks, timeout=CLOSING_SECS)
+        if serving := {guest.serving for guest in guests if guest.serving is not None}:
+            await asyncio.wait(serving, timeout=CLOSING_SECS)
 
     async def _health(self, request: web.Request) -> web.Response:
         self._refuse_strangers(request)
@@ -99,30 +143,22 @@ class Front:
         self._refuse_strangers(request)
         if request.headers.get("Upgrade", "").lower() != "websocket":
             return web.Response(text=f"trueup {__version__}: JSON-RPC 2.0 over WebSocket is spoken here\n")
-        if len(self._sockets) >= MOST_CONNECTIONS:
+        known = sum(guest.connection.level is not Level.NOTHING for guest in self._guests.values())
+        if known >= MOST_CONNECTIONS:
             raise web.HTTPServiceUnavailable(text=f"{MOST_CONNECTIONS} clients are connected already\n")
         socket = _Socket(max_msg_size=MOST_FRAME_BYTES, compress=False, decode_text=False, timeout=CLOSING_SECS)
         await socket.prepare(request)
-        if request.transport is None:
+        if (transport := request.transport) is None:
             return socket
-        self._sockets[socket] = asyncio.current_task()
-        try:
-            await self._serve(socket, request.transport)
-        finally:
-            del self._sockets[socket]
-        return socket
-
-    async def _serve(self, socket: _Socket, transport: asyncio.Transport) -> None:
         connection = self._daemon.connect(partial(_send, socket, transport))
-        patience = asyncio.get_running_loop().call_later(
-            self._daemon.token_within_secs, _lose_patience, connection, transport
-        )
+        guest = self._guests[transport] = _Guest(socket, connection, transport, asyncio.current_task())
         try:
             await connection.serve(_frames(socket))
+            if not socket.closed:
+                await guest.dismiss(WSCloseCode.POLICY_VIOLATION, "authenticate first")
         finally:
-            patience.cancel()
-        if not socket.closed:
-            await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"authenticate first")
+            del self._guests[transport]
+        return socket
 
     @staticmethod
     def _refuse_strangers(request: web.Request) -> None:
@@ -157,11 +193,6 @@ async def _send(socket: _Socket, transport: asyncio.Transport, frame: bytes) -> 
         raise ClientGoneError from None
     except (ConnectionError, RuntimeError):
         raise ClientGoneError from None
-
-
-def _lose_patience(connection: Connection, transport: asyncio.Transport) -> None:
-    if connection.level is Level.NOTHING:
-        transport.abort()
 
 
 def _explain(port: int, error: OSError) -> InputError:

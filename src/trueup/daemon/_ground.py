@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _ALLOWED = Decision(allowed=True)
+# However many policies there are to ask, others get their turn on the loop.
+AT_A_STRETCH_SECS = 0.01
 
 
 class ToolRequest(Struct, frozen=True):
@@ -70,17 +73,25 @@ class ClientGround:
         """What the policies say."""
         if not self._is_bound:
             return [_ALLOWED] * len(actions)
-        gate = self._gate.rehearsal(state)
-        return [await gate.decide(action) for action in actions]
+        gates = [each.rehearsal(state) for each in (self._gate, self._connection.daemon.gate)]
+        decisions = []
+        since = perf_counter()
+        for action in actions:
+            decisions.append(await _first_refusal(gates, action))
+            if perf_counter() - since > AT_A_STRETCH_SECS:
+                await asyncio.sleep(0)
+                since = perf_counter()
+        return decisions
 
     async def call(self, call: ToolCall) -> ToolAnswer:
         """Ask the client."""
         connection = self._connection
         if self._is_bound:
             # What was allowed when the proposal was judged may have been used up by another since.
-            decision = await self._gate.decide(Action(call.tool, call.parameters))
+            gates = (self._gate, self._connection.daemon.gate)
+            decision = await _first_refusal(gates, Action(call.tool, call.parameters))
             if not decision.allowed:
-                return ToolAnswer(error=decision.reason)
+                return ToolAnswer(refused=decision)
         request_id = connection.callbacks.next_id()
         request = ToolRequest(
             call.action_id,
@@ -112,6 +123,14 @@ class ClientGround:
         """Keep turns on the run; one that was ended meanwhile takes none."""
         if self.run is not None:
             await self._connection.daemon.runs.record(self.run, turns)
+
+
+async def _first_refusal(gates: Sequence[PolicyGate], action: Action) -> Decision:
+    for gate in gates:
+        decision = await gate.decide(action)
+        if not decision.allowed:
+            return decision
+    return _ALLOWED
 
 
 def _read(answer: Answer) -> ToolAnswer:

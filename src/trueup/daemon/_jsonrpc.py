@@ -116,7 +116,13 @@ def _decode(content: bytes) -> _Envelope | Sequence[Any]:
             raise ValueError(str(error)) from None
         # Half of a surrogate pair, the name of a file say, is JSON that only the standard library reads.
         value = json.loads(content, parse_constant=_refuse)
-        return msgspec.convert(value, _Envelope | list[Any])
+        return value if isinstance(value, list) else _enveloped(value)
+
+
+def _enveloped(value: Any) -> _Envelope:
+    if not isinstance(value, dict):
+        raise RpcError(Code.INVALID_REQUEST, "not JSON-RPC: a message is an object")
+    return _Envelope(**{name: value[name] for name in _Envelope.__struct_fields__ if name in value})
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -130,9 +136,9 @@ def _parse_part(part: Any) -> Message:
             return Fault(None, RpcError(Code.INVALID_REQUEST, "not JSON-RPC: a batch inside of a batch"))
         return message
     try:
-        return _read(msgspec.convert(part, _Envelope))
-    except msgspec.ValidationError as error:
-        return Fault(None, RpcError(Code.INVALID_REQUEST, f"not JSON-RPC: {error}"))
+        return _read(_enveloped(part))
+    except RpcError as error:
+        return Fault(None, error)
 
 
 def _read(envelope: _Envelope) -> Message:

@@ -18,6 +18,7 @@ from trueup.core.errors import TrueupError
 from trueup.runs import Ended, RunInfo, StoredRecord
 
 from ._callbacks import ClientGoneError
+from ._errors import Code, RpcError
 
 if TYPE_CHECKING:
     from ._connection import Connection
@@ -121,16 +122,22 @@ class Subscriptions:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._by_key: dict[str, Subscription] = {}
+        # A feed is one that was promised; it is followed when its client was told so.
+        self._by_key: dict[str, Subscription | Feed] = {}
         self._closed = False
 
-    def __len__(self) -> int:
-        return len(self._by_key)
-
-    def begin(self, key: str, feed: Feed) -> None:
-        """Follow something; in place of what was followed under the same key."""
+    def promise(self, key: str, feed: Feed) -> Callable[[], None]:
+        """Take a place for what will be followed, instead of what was under the same key; called, it begins."""
+        if key not in self._by_key and len(self._by_key) >= MOST_SUBSCRIPTIONS:
+            raise RpcError(Code.BUSY, f"{MOST_SUBSCRIPTIONS} runs are followed already; unsubscribe from one first")
         self.end(key)
-        if self._closed:
+        if not self._closed:
+            self._by_key[key] = feed
+        return lambda: self._begin(key, feed)
+
+    def _begin(self, key: str, feed: Feed) -> None:
+        if self._by_key.get(key) is not feed:
+            # Ended, or asked for anew, before its client could hear of it.
             return
         subscription = Subscription(self._connection, feed)
         self._by_key[key] = subscription
@@ -138,13 +145,13 @@ class Subscriptions:
 
     def end(self, key: str) -> bool:
         """Whether there was something to end."""
-        subscription = self._by_key.pop(key, None)
-        if subscription is not None:
-            subscription.stop()
-        return subscription is not None
+        ended = self._by_key.pop(key, None)
+        if isinstance(ended, Subscription):
+            ended.stop()
+        return ended is not None
 
     def close(self) -> None:
-        """End them all."""
+        """End them all; nothing more begins."""
         self._closed = True
         for key in tuple(self._by_key):
             self.end(key)

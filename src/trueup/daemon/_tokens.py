@@ -64,11 +64,13 @@ def _keep(path: Path) -> str:
 def _read(path: Path) -> str:
     # A link could have the daemon take for its secret what somebody else wrote.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
             raise InputError(f"{path}: others could read or write this secret; remove it, and a new one is made")
-        content = file.read(1024)
+        content = os.read(descriptor, 1024)
+    finally:
+        os.close(descriptor)
     token = content.decode("ascii", errors="replace").strip()
     if not _is_token(token):
         raise InputError(f"{path}: this is no token; remove it, and a new one is made")

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 
 import pytest
 
 from session_play import Play
 from trueup.coder import Absent, Accept, Approve, CodeRequest, Edit, SendBack, State
 from trueup.contract import Check, Contract
-from trueup.core.errors import TrueupError
+from trueup.core.errors import InputError, TrueupError
 from trueup.daemon.coding import Coding, session_row, session_view
+from trueup.daemon.coding._host import MOST_AT_WORK
 from trueup.runs import RunStore
 from trueup.workspace import Identity
 
@@ -89,6 +92,58 @@ async def test_a_cancelled_session_leaves_no_process_and_the_others_go_on(play, 
     given_up = await coding.cancel(session_id, "cancelled: changed my mind")
     assert given_up.state is State.ABANDONED
     assert await coding.sessions.owner(session_id) is None
+
+
+async def test_who_asks_and_leaves_at_once_leaves_nobody_at_work(play):
+    """Before there is a session, only the daemon knows of the process that is to begin it."""
+    async with Coding(play.store) as coding:
+        asking = asyncio.create_task(coding.start(asked(play, MEND, "sleep 60"), secs=SECS))
+        async with asyncio.timeout(SECS):
+            while not workers():
+                await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.wait([asking])
+    assert workers() == []
+
+
+async def test_of_two_who_agree_at_once_one_is_told_that_it_is_done(play, coding):
+    session_id = await coding.start(asked(play, "sleep 600"), secs=SECS)
+    proposed = await coding.sessions.story(session_id)
+    both = [coding.answer(proposed, Accept(name), secs=5) for name in ("Ada", "Grace")]
+    results = await asyncio.gather(*both, return_exceptions=True)
+    assert len(workers()) == 1
+    assert [type(each) for each in results if each is not None] == [InputError]
+    await coding.cancel(session_id, "enough")
+
+
+async def test_no_more_work_is_begun_than_the_machine_can_take(play, coding):
+    several = [asyncio.create_task(coding.start(asked(play, MEND, "sleep 60"), secs=SECS)) for _ in range(MOST_AT_WORK)]
+    await asyncio.sleep(0)
+    with pytest.raises(InputError, match="32 sessions are being worked on already; wait for one of them"):
+        await coding.start(asked(play), secs=SECS)
+    for each in several:
+        each.cancel()
+    await asyncio.wait(several)
+
+
+def workers() -> list[int]:
+    """The processes under this one that work on sessions."""
+    parents, found = {}, []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if b"trueup.daemon.coding._worker" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return [each for each in found if os.getpid() in above(each, parents)]
+
+
+def above(process: int, parents: dict[int, int]) -> list[int]:
+    way = [process]
+    while way[-1] in parents:
+        way.append(parents[way[-1]])
+    return way
 
 
 async def test_sessions_are_left_when_the_daemon_ends_and_can_be_gone_on_with_from_a_terminal(play):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shlex
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
-from daemon_clients import WireError, serving
+from daemon_clients import WireError, over_a_socket, serving
 from small_project import MEND, SUITE
 from trueup.core.process import Command, run
 from trueup.daemon import Daemon, Tokens
@@ -101,19 +103,31 @@ async def test_a_program_asks_and_only_the_human_agrees_and_approves(program, ad
 async def test_what_is_wrong_is_told_by_its_own_error(program, ada, project):
     mistakes = [
         ({"repo": "/nowhere"}, "is no folder"),
+        ({"repo": "."}, "is no folder"),
+        ({"repo": "/proc/self/fd/0\0"}, "is no folder"),
+        ({"base": "--upload-pack=touch planted"}, "--upload-pack=touch planted"),
+        ({"model": "\ud800"}, "invalid params"),
+        ({"timeout_secs": 0}, "timeout_secs"),
         ({"intent": " "}, "say what is to be done"),
-        ({"engine": "command:nope-nope"}, "no such program"),
+        ({"engine": "command:nope-nope\n--flag"}, "no such program"),
         ({"engine": "nope"}, "nope"),
         ({"base": "no-such-commit"}, "no-such-commit"),
         ({"contract": {"description": "x", "checks": []}}, "cannot be used"),
         ({"contract": CONTRACT | {"setup": ["true"]}}, "human token"),
+        ({"contract": CONTRACT | {"setup_env": ["HOME"], "setup": []}}, "human token"),
+        ({"contract": CONTRACT | {"reuse": ["node_modules"]}}, "human token"),
+        ({"contract": CONTRACT | {"checks": [{**CONTRACT["checks"][0], "network": True}]}}, "human token"),
         ({"network": "host"}, "human token"),
         ({"max_iterations": -1}, "max_iterations"),
         ({"contract": {"checks": 3}}, "contract"),
     ]
-    for more, said in mistakes:
-        with pytest.raises(WireError, match=said):
-            await asked(program, project, **more)
+    told = await asyncio.gather(*(asked(program, project, **more) for more, _ in mistakes), return_exceptions=True)
+    for error, (_, said) in zip(told, mistakes, strict=True):
+        assert isinstance(error, WireError)
+        assert said in error.message
+    for session_id in ("", "../../x", "%", "\0"):
+        with pytest.raises(WireError, match="there is no session"):
+            await program.call("coder.cancel", {"session_id": session_id})
     for method in ("get", "cancel", "subscribe", "diff", "resume"):
         with pytest.raises(WireError, match="there is no session 'nope'"):
             await program.call(f"coder.{method}", {"session_id": "nope"})
@@ -152,6 +166,59 @@ async def test_whoever_watches_no_more_is_told_no_more(program, daemon, project,
     await watcher.leave()
     assert watcher.connection not in daemon.coding.watchers
     assert await program.call("coder.unwatch", {}) == {"unsubscribed": False}
+
+
+async def test_a_session_is_followed_and_left_by_the_beginning_of_its_id(program, project):
+    session_id = (await asked(program, project))["session_id"]
+    await program.call("coder.subscribe", {"session_id": session_id[:-1]})
+    assert await program.call("coder.unsubscribe", {"session_id": session_id[:-1]}) == {"unsubscribed": True}
+
+
+async def test_a_daemon_that_is_killed_leaves_no_process_and_its_sessions_can_be_gone_on_with(tmp_path, project):
+    await project.bash("git config user.name Ada && git config user.email ada@example.org")
+    environ = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    async with serving("--no-auth", **environ) as served, over_a_socket(served.url) as client:
+        session_id = (await asked(client, project, engine="command:sleep 987654"))["session_id"]
+        await client.call("coder.subscribe", {"session_id": session_id})
+        agreed = await client.begin("coder.confirm_contract", {"session_id": session_id})
+        await event(client, "state_changed", state="running")
+        await until(lambda: processes(b"sleep\0987654"), True)
+        os.kill(served.process.pid, signal.SIGKILL)
+        await until(lambda: processes(b"sleep\0987654") or processes(session_id.encode()), False)
+        agreed.cancel()
+    async with serving("--no-auth", **environ) as served, over_a_socket(served.url) as client:
+        left = await client.call("coder.get", {"session_id": session_id})
+        assert (left["state"], left["live"]) == ("running", False)
+        (row,) = (await client.call("coder.watch", {}))["sessions"]
+        assert (row["session_id"], row["live"]) == (session_id, False)
+        resumed = await client.call("coder.resume", {"session_id": session_id})
+        assert (resumed["session_id"], resumed["live"]) == (session_id, True)
+        heard = await client.call("coder.respond", {"session_id": session_id, "steer": True, "text": "hurry"})
+        assert heard["ok"] is True
+        with pytest.raises(WireError, match="there is nothing to say"):
+            await client.call("coder.respond", {"session_id": session_id, "steer": True, "text": " "})
+        assert (await client.call("coder.cancel", {"session_id": session_id}))["state"] == "abandoned"
+        while (told := await client.next_told())["params"]["session"]["state"] != "abandoned":
+            pass
+        assert told["method"] == "coder.session_changed"
+
+
+def processes(marked: bytes) -> bool:
+    """Whether any process has this in its command line."""
+    return any(marked in line for line in map(command_line, Path("/proc").glob("[0-9]*/cmdline")))
+
+
+def command_line(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+async def until(there, wanted: bool) -> None:
+    async with asyncio.timeout(20):
+        while there() is not wanted:
+            await asyncio.sleep(0.05)
 
 
 async def test_cars_own_client_drives_a_session(tmp_path, project):

@@ -215,7 +215,7 @@ async def respond(call: Call, params: Respond) -> Heard:
 async def resume(call: Call, params: OneSession) -> SessionView:
     """Go on with a session that was left in the middle, from the last state that it was safe in."""
     story = await call.daemon.coding.sessions.story(params.session_id)
-    await call.daemon.coding.resume(story.id)
+    await call.daemon.coding.resume(story.id, secs=PATIENCE_SECS)
     return await _view(call, story.id)
 
 

@@ -10,10 +10,10 @@ from trueup.coder import State, event_data, told_of
 from trueup.core.text import writable
 from trueup.runs import StoredRecord
 
-from .._errors import Code, RpcError
 from .._method import Call, method
-from .._subscriptions import MOST_SUBSCRIPTIONS, TOO_SLOW, Feed, Notice
+from .._subscriptions import TOO_SLOW, Feed, Notice
 from ..coding import SessionRow
+from ._coder import Nothing, OneSession
 
 WATCH = "coder.watch"
 
@@ -35,12 +35,6 @@ class SubscribedToSession(Struct, frozen=True):
     replay_available: bool
 
 
-class OneSession(Struct, frozen=True):
-    """A session, by its id or the beginning of it."""
-
-    session_id: str
-
-
 class Ended(Struct, frozen=True):
     """Whether there was something to end."""
 
@@ -60,10 +54,6 @@ class Watching(Struct, frozen=True):
     was_registered: bool | UnsetType = UNSET
 
 
-class Nothing(Struct, frozen=True):
-    """No parameters."""
-
-
 @method("coder.subscribe", aside=True)
 async def subscribe(call: Call, params: SubscribeToSession) -> SubscribedToSession:
     """Follow a session: its events from the beginning or a number on, then every further one, once and in order.
@@ -72,12 +62,9 @@ async def subscribe(call: Call, params: SubscribeToSession) -> SubscribedToSessi
     `coder.event_dropped` with the number to go on from.
     """
     connection, sessions = call.connection, call.daemon.coding.sessions
-    if len(connection.subscriptions) >= MOST_SUBSCRIPTIONS:
-        raise RpcError(Code.BUSY, f"{MOST_SUBSCRIPTIONS} runs are followed already; unsubscribe from one first")
     story = await sessions.story(params.session_id)
     run = await call.daemon.store.find(story.id)
-    feed = session_feed(story.id, params.from_seq)
-    call.afterwards = lambda: connection.subscriptions.begin(_key(story.id), feed)
+    call.afterwards = connection.subscriptions.promise(_key(story.id), session_feed(story.id, params.from_seq))
     return SubscribedToSession(
         session_id=story.id,
         state=story.state,
@@ -90,7 +77,8 @@ async def subscribe(call: Call, params: SubscribeToSession) -> SubscribedToSessi
 @method("coder.unsubscribe")
 async def unsubscribe(call: Call, params: OneSession) -> Ended:
     """Stop following a session."""
-    return Ended(call.connection.subscriptions.end(_key(params.session_id)))
+    run = await call.daemon.store.find(params.session_id)
+    return Ended(call.connection.subscriptions.end(_key(run.run_id)))
 
 
 @method("coder.watch", aside=True)

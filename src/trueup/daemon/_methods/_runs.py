@@ -12,6 +12,8 @@ from trueup.runs import Ended, ModelTurn, Record, Started, Turn
 from .._method import Call, method
 
 UNNAMED_AGENT = "agent"
+# A run has as many turns as it likes; a request has so many, so that others get their turn between them.
+MOST_TURNS = 10_000
 
 
 class StartRun(Struct, frozen=True):
@@ -110,7 +112,7 @@ class RecordTurns(Struct, frozen=True):
     """Turns, adjacent and in this order."""
 
     run_id: str
-    turns: list[RunTurn]
+    turns: Annotated[list[RunTurn], Meta(max_length=MOST_TURNS)]
 
 
 class TurnsRecorded(Struct, frozen=True):

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from trueup import __version__
 from trueup.core.errors import InputError
+from trueup.policy import Policies
 
 from .._errors import Code, RpcError
 from .._method import Call, Level, method
@@ -112,6 +113,10 @@ async def init(call: Call, params: InitSession) -> SessionInitialised:
     connection = call.connection
     policies = [each.as_policy(f"policies.{index}") for index, each in enumerate(params.policies)]
     try:
+        # Somewhere else first: what cannot be registered is found before anything is.
+        rehearsal = Policies(call.daemon.policies)
+        for policy in policies:
+            rehearsal.register(policy)
         tools = connection.tools.register(params.tools, source=SOURCE)
         for policy in policies:
             connection.policies.register(policy)

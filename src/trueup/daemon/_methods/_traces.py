@@ -7,15 +7,18 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from trueup.runs import Ended, RunInfo, StoredRecord, encode_json
+from trueup.runs import Ended, RunInfo, RunStore, StoredRecord, encode_json
 
 from .._errors import Code, RpcError
 from .._method import Call, Level, method
-from .._subscriptions import MOST_SUBSCRIPTIONS, run_feed, wire_record
+from .._subscriptions import run_feed, wire_record
 
 PAGE = 10_000
 # As much as goes into the answer itself; the rest follows as events.
 SNAPSHOT = 1000
+# What an answer holds, unless a single record is larger. The rest is further records, and asked for by its cursor.
+MOST_ANSWER_BYTES = 32 << 20
+FIRST_STEP = 16
 
 Status = Literal["in_progress", "completed", "incomplete", "cancelled"]
 Cursor = Annotated[int, Meta(ge=0, description="How many records are known already.")]
@@ -98,12 +101,12 @@ async def get_trace(call: Call, params: GetTrace) -> Trace:
     run = await store.get(params.run_id)
     if run is None:
         return Trace(run_id=params.run_id, not_found=True)
-    found = await store.trace(params.run_id, after=params.cursor - 1, limit=params.limit)
-    cursor = found[-1].seq + 1 if found else min(params.cursor, run.record_count)
+    last, records = await _read(store, run.run_id, params.cursor, params.limit)
+    cursor = last.seq + 1 if last else min(params.cursor, run.record_count)
     return Trace(
         run_id=run.run_id,
         agent_id=run.agent_id,
-        records=await asyncio.to_thread(_encoded, found),
+        records=records,
         cursor=cursor,
         status=run.status,
         more=cursor < run.record_count,
@@ -134,24 +137,42 @@ async def subscribe(call: Call, params: Subscribe) -> Subscribed:
     A subscriber that does not keep up gets `runs.trace.dropped` with the cursor to go on from.
     """
     connection, store = call.connection, call.daemon.store
-    if len(connection.subscriptions) >= MOST_SUBSCRIPTIONS:
-        raise RpcError(Code.BUSY, f"{MOST_SUBSCRIPTIONS} runs are followed already; unsubscribe from one first")
     run = await store.get(params.run_id)
     if run is None:
         said = f"there is no run {params.run_id}; runs.list shows those that there are"
         raise RpcError(Code.RUN_NOT_FOUND, said, {"run_id": params.run_id})
-    found = await store.trace(params.run_id, after=params.cursor - 1, limit=SNAPSHOT)
-    cursor = found[-1].seq + 1 if found else min(params.cursor, run.record_count)
-    last = found[-1].record if found else None
-    status: Status = last.status if isinstance(last, Ended) else "in_progress" if found else run.status
+    last, records = await _read(store, run.run_id, params.cursor, SNAPSHOT)
+    cursor = last.seq + 1 if last else min(params.cursor, run.record_count)
+    status: Status = run.status if last is None else "in_progress"
+    if last is not None and isinstance(last.record, Ended):
+        status = last.record.status
     if status == "in_progress":
-        call.afterwards = lambda: connection.subscriptions.begin(run.run_id, run_feed(run, cursor))
-    return Subscribed(run.run_id, run.agent_id, await asyncio.to_thread(_encoded, found), cursor, status)
+        call.afterwards = connection.subscriptions.promise(run.run_id, run_feed(run, cursor))
+    return Subscribed(run.run_id, run.agent_id, records, cursor, status)
 
 
-def _encoded(records: list[StoredRecord]) -> Any:
-    """Many records, and large ones, as the JSON that they go out as."""
-    return Raw(encode_json([wire_record(each) for each in records]))
+async def _read(store: RunStore, run_id: str, cursor: int, most: int) -> tuple[StoredRecord | None, Any]:
+    """As many records as an answer holds, as the JSON that they go out as, and the last of them."""
+    last: StoredRecord | None = None
+    parts: list[bytes] = []
+    count = size = 0
+    step = FIRST_STEP
+    while count < most and size < MOST_ANSWER_BYTES:
+        wanted = min(step, most - count)
+        found = await store.trace(run_id, after=last.seq if last else cursor - 1, limit=wanted)
+        if found:
+            last, count = found[-1], count + len(found)
+            parts.append(await asyncio.to_thread(_encoded, found))
+            size += len(parts[-1])
+        if len(found) < wanted:
+            break
+        # As many more as will fit if they are as large as those so far; small ones are soon read in few steps.
+        step = max(1, min(step * 8, (MOST_ANSWER_BYTES - size) * count // size))
+    return last, Raw(b"[" + b",".join(parts) + b"]")
+
+
+def _encoded(records: list[StoredRecord]) -> bytes:
+    return encode_json([wire_record(each) for each in records])[1:-1]
 
 
 class OneRun(Struct, frozen=True):

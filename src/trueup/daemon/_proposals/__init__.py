@@ -2,7 +2,8 @@
 
 `verify` and `submit` ask the same function, `judge`, which decides about every action before any of them runs: its id,
 tool, parameters, dependencies, and what the policies say. What it refuses is `rejected` by `submit` and an issue of
-`verify`, with the same words.
+`verify`, with the same words. Policies are asked once more when a call begins: what they no longer allow, a limit that
+was used up meanwhile say, is `rejected` then, and never tried again.
 
 The rest runs by its dependencies. Explicit ones (`dependencies`) must have succeeded; a key of `state_dependencies` must
 be in the state by then, brought by an action of the proposal or there before. Actions that share a key, one of them

@@ -110,10 +110,11 @@ async def _ask_policies(
         return
     for place, call, decision in zip(asked, calls, await ground.decide(calls, state), strict=True):
         if not decision.allowed:
-            issues[place].append(_refusal(decision, call.tool, ids[place], place))
+            issues[place].append(refusal(decision, call.tool, ids[place], place))
 
 
-def _refusal(decision: Decision, tool: str, action_id: str, place: int) -> Issue:
+def refusal(decision: Decision, tool: str, action_id: str, place: int) -> Issue:
+    """A decision of the policies as an issue."""
     rule = decision.rule or "unnamed"
     return Issue(
         action_id=action_id,

@@ -9,9 +9,9 @@ from time import perf_counter
 
 from msgspec.structs import replace
 
-from trueup.core.errors import PolicyRefusedError, TrueupError
+from trueup.core.errors import TrueupError
 
-from ._decide import Judgement
+from ._decide import Judgement, refusal
 from ._graph import Plan
 from ._ground import Ground, ToolCall
 from ._model import (
@@ -19,6 +19,7 @@ from ._model import (
     AnyAction,
     AssertionAction,
     Cost,
+    Issue,
     Proposal,
     ProposalResult,
     StateReadAction,
@@ -107,7 +108,7 @@ class Execution:
     def _without_running(self, place: int) -> Outcome | None:
         """What becomes of an action that must not run."""
         if issues := self._judgement.issues[place]:
-            return Outcome(status="rejected", error="; ".join(issue.message for issue in issues))
+            return _rejected(issues)
         if self._aborted or self._queue.rank[place] > self._last_rank:
             return _ABORTED
         for needed in self._judgement.plan.needs[place]:
@@ -147,6 +148,9 @@ class Execution:
             outcome = replace(outcome, changes=self._journal.write(action.writes))
         self._calling.discard(place)
         self._settle(place, replace(outcome, duration_ms=_ms_since(began)))
+        if outcome.status == "rejected" and action.aborts:
+            # Unlike what was refused beforehand, nothing was held back because of it.
+            self._aborted = True
         self._news.set()
 
     async def _attempt(self, place: int, action: ToolCallAction) -> Outcome:
@@ -156,12 +160,15 @@ class Execution:
             call = ToolCall(
                 self._judgement.ids[place], action.tool or "", action.parameters, action.timeout_ms, attempt
             )
-            self._tool_calls += 1
             try:
-                outcome = outcome_of(call, await self._ground.call(call))
+                answer = await self._ground.call(call)
+                if answer.refused is not None:
+                    return _rejected([refusal(answer.refused, call.tool, call.action_id, place)])
+                self._tool_calls += 1
+                outcome = outcome_of(call, answer)
             except TrueupError as error:
-                terminal = isinstance(error, PolicyRefusedError)
-                outcome = Outcome(status="failed", error=str(error), terminal=terminal)
+                self._tool_calls += 1
+                outcome = Outcome(status="failed", error=str(error))
             may_repeat = not outcome.terminal and (action.idempotent or not outcome.timed_out)
             if outcome.status == "succeeded" or attempt >= action.attempts or not may_repeat:
                 return outcome
@@ -184,7 +191,7 @@ class Execution:
             action,
             output=outcome.output,
             timed_out=outcome.timed_out,
-            issues=self._judgement.issues[place],
+            issues=outcome.issues,
             duration_ms=outcome.duration_ms,
         )
         self._scribe.note(turn)
@@ -237,6 +244,10 @@ class _Queue:
             self._waiting[follower] -= 1
             if self._waiting[follower] == 0:
                 heappush(self._ready, self.rank[follower])
+
+
+def _rejected(issues: list[Issue]) -> Outcome:
+    return Outcome(status="rejected", error="; ".join(issue.message for issue in issues), issues=issues)
 
 
 _PAST: dict[Status, str] = {"failed": "failed", "rejected": "was rejected", "skipped": "was skipped"}

@@ -33,12 +33,13 @@ class ToolCall(Struct, frozen=True):
 
 
 class ToolAnswer(Struct, frozen=True):
-    """What came back: an output, verbatim, or an error, or nothing in time."""
+    """What came back: an output, verbatim, or an error, or nothing in time. Where it was `refused`, nobody was asked."""
 
     output: Any | UnsetType = UNSET
     error: str | None = None
     terminal: bool = False
     timed_out: bool = False
+    refused: Decision | None = None
 
 
 class Ground(Protocol):
@@ -60,7 +61,8 @@ class Ground(Protocol):
     async def call(self, call: ToolCall) -> ToolAnswer:
         """Ask the client, and wait for `wait_secs`. Where time is up, or this is cancelled, the client is told to stop.
 
-        A call counts for the policies. A client that is gone is a `TrueupError`.
+        A call counts for the policies, and is refused where they no longer allow what they did when the proposal was
+        judged. A client that is gone is a `TrueupError`.
         """
         ...
 

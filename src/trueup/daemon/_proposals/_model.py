@@ -22,6 +22,8 @@ IssueKind = Literal[
 
 Milliseconds = Annotated[int, Meta(ge=1, le=2**53)]
 Retries = Annotated[int, Meta(ge=0, le=1000)]
+# So many are judged, done and answered within a second, in which others have to share the loop.
+MOST_ACTIONS = 10_000
 
 
 class ProposedAction(Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -130,7 +132,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
 
     id: str | None = None
     source: str | None = None
-    actions: list[AnyAction]
+    actions: Annotated[list[AnyAction], Meta(max_length=MOST_ACTIONS)]
     context: dict[str, Any] | None = None
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, Struct
 
+from trueup.runs import encode_json
+
 from ._ground import ToolAnswer, ToolCall
-from ._model import StateChange, Status
+from ._model import Issue, StateChange, Status
 
 LONGEST_VALUE = 200
 
@@ -23,6 +24,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     changes: dict[str, StateChange] = {}
     duration_ms: float | None = None
+    issues: list[Issue] = []
 
 
 def outcome_of(call: ToolCall, answer: ToolAnswer) -> Outcome:
@@ -39,7 +41,7 @@ def outcome_of(call: ToolCall, answer: ToolAnswer) -> Outcome:
 
 def shown(value: Any) -> str:
     """A value in an error text."""
-    text = msgspec.json.encode(value, enc_hook=repr).decode(errors="replace")
+    text = encode_json(value).decode()
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]} …"
 
 

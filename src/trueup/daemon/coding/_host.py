@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Self
 
 import msgspec
@@ -21,6 +22,9 @@ from ._watchers import Watchers
 # How long a session may take to come to rest when it must be left: a workspace is put away meanwhile.
 GRACE_SECS = 20
 TAIL_BYTES = 2000
+# Each is a process of its own, with an engine and checks under it.
+MOST_AT_WORK = 32
+LOOK_SECS = 0.05
 
 _WAITING = (State.CONTRACT_PROPOSED, State.NEEDS_APPROVAL)
 _REPORT = msgspec.json.Decoder(Report)
@@ -34,6 +38,7 @@ class Worker:
         self.reached: Reached | None = None
         self.error: TrueupError | None = None
         self._job = job
+        self._written = msgspec.json.encode(job)
         self._environ = os.environ | ({"TRUEUP_DATABASE_URL": database_url} if database_url else {})
         self._news = asyncio.Event()
         self._task = asyncio.create_task(self._work())
@@ -42,6 +47,13 @@ class Worker:
     @property
     def is_done(self) -> bool:
         return self._task.done()
+
+    @property
+    def session_id(self) -> str | None:
+        """The session that is worked on; None while there is none yet."""
+        if self.reached is not None:
+            return self.reached.session_id
+        return None if isinstance(self._job, Start) else self._job.session_id
 
     async def until(self, enough: Callable[[Reached], bool], secs: float) -> None:
         """Wait until the session has come so far, or nobody works on it any more, or the time is up."""
@@ -62,7 +74,7 @@ class Worker:
         command = Command(
             argv=(sys.executable, "-P", "-m", _WORKER),
             env=self._environ,
-            stdin=msgspec.json.encode(self._job),
+            stdin=self._written,
             grace_secs=GRACE_SECS,
         )
         try:
@@ -76,6 +88,8 @@ class Worker:
             self._conclude(finished)
         except TrueupError as error:
             self.error = error
+        except msgspec.MsgspecError as error:
+            self.error = InfrastructureError(f"the process that worked on the session said what nobody reads: {error}")
 
     def _hear(self, line: str) -> None:
         match _REPORT.decode(line):
@@ -98,28 +112,22 @@ class Coding:
         self.sessions = Sessions(store)
         self.watchers = Watchers(self.sessions)
         self._database_url = database_url
-        self._workers: dict[str, Worker] = {}
-        self._starting: set[Worker] = set()
+        self._workers: set[Worker] = set()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.watchers.close()
-        await asyncio.gather(*(worker.stop() for worker in (*self._starting, *self._workers.values())))
+        await asyncio.gather(*(worker.stop() for worker in self._workers))
 
     async def start(self, request: CodeRequest, *, secs: float) -> str:
         """Begin a session, and wait a while for its contract; the session's id."""
-        worker = Worker(Start(request), self._database_url)
-        self._starting.add(worker)
-        try:
-            await worker.until(lambda reached: True, secs)
-            if worker.reached is None:
-                raise await _no_session(worker, secs)
-            session_id = worker.reached.session_id
-            self._workers[session_id] = worker
-        finally:
-            self._starting.discard(worker)
+        worker = self._hire(Start(request))
+        await worker.until(lambda reached: True, secs)
+        if worker.reached is None:
+            raise await _no_session(worker, secs)
+        session_id = worker.reached.session_id
         await worker.until(lambda reached: reached.state not in (State.CREATED, State.CONTRACT_PROPOSED), secs)
         return session_id
 
@@ -130,10 +138,13 @@ class Coding:
         await worker.until(lambda reached: reached.state not in (before, State.CONTRACT_PROPOSED), secs)
         self._raise_for(worker)
 
-    async def resume(self, session_id: str) -> None:
-        """Have somebody work on a session again that was left in the middle."""
+    async def resume(self, session_id: str, *, secs: float) -> None:
+        """Have somebody work on a session again that was left in the middle; wait a while until they do."""
         worker = await self._put_to_work(session_id, GoOn(session_id))
-        await worker.until(lambda reached: True, secs=1)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(secs):
+                while not worker.is_done and await self.sessions.owner(session_id) is None:
+                    await worker.until(lambda reached: False, LOOK_SECS)
         self._raise_for(worker)
 
     async def respond(self, story: Story, words: str, *, secs: float) -> None:
@@ -150,16 +161,25 @@ class Coding:
         return await self.sessions.abandon(session_id, why)
 
     async def _put_to_work(self, session_id: str, job: Job) -> Worker:
-        busy = self._workers.get(session_id)
-        if busy is not None:
+        while (busy := self._at_work_on(session_id)) is not None:
             # One that waits for a person is about to end: it puts away what it worked with.
             await busy.until(lambda reached: reached.state not in _WAITING, GRACE_SECS)
             if not busy.is_done:
                 raise InputError(
                     f"session {session_id} is being worked on; wait for it, or give it up with coder.cancel"
                 )
-        self._workers = {each: worker for each, worker in self._workers.items() if not worker.is_done}
-        worker = self._workers[session_id] = Worker(job, self._database_url)
+        return self._hire(job)
+
+    def _at_work_on(self, session_id: str) -> Worker | None:
+        return next((each for each in self._workers if each.session_id == session_id and not each.is_done), None)
+
+    def _hire(self, job: Job) -> Worker:
+        """Have a process work, which is known until it has ended, whoever waits for it meanwhile."""
+        self._workers = {worker for worker in self._workers if not worker.is_done}
+        if len(self._workers) >= MOST_AT_WORK:
+            raise InputError(f"{MOST_AT_WORK} sessions are being worked on already; wait for one of them")
+        worker = Worker(job, self._database_url)
+        self._workers.add(worker)
         return worker
 
     def _raise_for(self, worker: Worker) -> None:

@@ -46,7 +46,7 @@ class CoderStart(Struct, frozen=True, kw_only=True):
 async def code_request(asked: CoderStart, *, by_a_person: bool) -> CodeRequest:
     """A session as it was asked for; what only a person may grant is refused to anybody else."""
     folder = Path(asked.repo)
-    if not await asyncio.to_thread(folder.is_dir):
+    if not folder.is_absolute() or not await asyncio.to_thread(folder.is_dir):
         raise InputError(f"{asked.repo} is no folder; `repo` is the whole path of a repository on this machine")
     if asked.contract is not None:
         usable(asked.contract)
