@@ -26,6 +26,7 @@ EXIT_INTERRUPTED = 130
 
 COMMANDS = {
     "code": "From an intent to a merge that can be trusted, by any engine.",
+    "stats": "What recorded sessions show: how often which engine got there, and at what price.",
     "check": "Is this change done? By commands, run where nothing could interfere.",
     "init": "Propose a trueup.yaml for this repository.",
     "contract": "Outcome contracts: derive, validate, show.",

@@ -13,7 +13,6 @@ from trueup.coder import (
     Accept,
     AgentNetwork,
     Approve,
-    CodeRequest,
     Deliver,
     Limits,
     Once,
@@ -25,9 +24,7 @@ from trueup.coder import (
     person_at,
 )
 from trueup.core.errors import InputError
-from trueup.core.settings import resolve
 from trueup.core.text import visible, writable
-from trueup.model import chosen_model, command_spec
 
 from ._code_find import (
     find_session,
@@ -38,7 +35,19 @@ from ._code_find import (
     waits_for_a_person,
 )
 from ._code_group import IntentOrVerb, PositiveNumber, StartCommand
+from ._code_race import (
+    RaceReport,
+    begin_race,
+    check_race_options,
+    find_race,
+    go_on_with_race,
+    race_options,
+    show_race,
+    undecided_race_of,
+    with_races,
+)
 from ._code_report import sessions_text, story_data, story_text, warnings_of
+from ._code_request import request_of
 from ._code_run import Consent, begin, go_on, with_sessions
 from ._code_view import View
 from ._main import tell
@@ -126,6 +135,7 @@ def consent_options(command: F) -> F:
 )
 @click.option("--allow-no-goal", is_flag=True, help="Accept that no check is red on the base.")
 @click.option("--jobs", type=COUNT, default=1, help="How many checks marked `parallel` run side by side.")
+@race_options
 @consent_options
 @json_option
 def start(
@@ -150,12 +160,16 @@ def start(
     Examples:
       trueup code "slug() joins by dashes" --engine "command:my-agent --stdin"
       trueup code "add a --version flag" --contract ~/done.yaml --yes --json
+      trueup code "add a --version flag" --race codex,claude-code --pick cheapest --budget-usd 5
       trueup code approve
     """
     if words and named_intent:
         raise InputError("the intent is given twice: as an argument and with --intent; choose")
-    request = _request(named_intent or words, repo.absolute(), asked)
+    check_race_options(asked)
+    request = request_of(named_intent or words, repo.absolute(), asked)
     consent = Consent(as_json=as_json, yes=yes, allow_dependency_change=allow_dependency_change)
+    if asked["race"] is not None:
+        begin_race(request, asked, consent)
     begin(request, consent)
 
 
@@ -165,43 +179,6 @@ def command() -> None:
 
 
 command.start = start
-
-
-def _request(intent: str, folder: Path, asked: dict[str, Any]) -> CodeRequest:
-    settings = resolve({name: asked[name] for name in ("engine", "generate")}, folder=folder).settings
-    if settings.engine is None:
-        raise InputError(
-            "no engine to do the work: give --engine 'command:PROGRAM ARGUMENTS', which gets the prompt on stdin, or set "
-            "`engine` in your settings"
-        )
-    contract_file: Path | None = asked["contract_file"]
-    return CodeRequest(
-        intent=intent,
-        folder=str(folder),
-        engine=settings.engine,
-        base=asked["base"],
-        model=asked["model"],
-        contract_file=str(contract_file.absolute()) if contract_file else None,
-        generate=chosen_model(settings),
-        attempts_at_a_contract=settings.max_attempts,
-        judge=command_spec(asked["judge"]) if asked["judge"] is not None else None,
-        limits=Limits(
-            iterations=asked["max_iterations"],
-            engine_secs=asked["timeout"],
-            idle_secs=asked["idle_timeout"],
-            turns=asked["max_turns"],
-            tokens=asked["budget_tokens"],
-            usd=asked["budget_usd"],
-            strict=asked["strict_budget"],
-        ),
-        deliver=Deliver(asked["deliver"] or Deliver.MERGE),
-        sandboxed=asked["sandbox"] == "auto",
-        network=AgentNetwork(asked["agent_network"]) if asked["agent_network"] else None,
-        user_config=asked["agent_config"] == "user",
-        cassette=asked["cassette"],
-        allow_no_goal=asked["allow_no_goal"],
-        jobs=asked["jobs"],
-    )
 
 
 @command.command("list")
@@ -228,14 +205,22 @@ def list_command(everywhere: bool, repo: Path, as_json: bool) -> None:
 @repo_option
 @json_option
 def show_command(session: str, repo: Path, as_json: bool) -> None:
-    """Show a session: what was wanted and agreed to, what was tried, and what came of it.
+    """Show a session: what was wanted and agreed to, what was tried, and what came of it; or a race.
 
     \b
     Example:
       trueup code show 0v0r
     """
+    race = find_race(session)
+    if race is not None:
+        show_race(race, as_json=as_json)
+        return
     story = find_session(session, repo)
-    show(story_data(story), story_text(story, terminal_width()), as_json=as_json)
+    text = story_text(story, terminal_width())
+    won = find_race(story.race.race_id) if story.race is not None else None
+    if won is not None:
+        text += f"\n\n{RaceReport.of(won, []).text()}"
+    show(story_data(story), text, as_json=as_json)
 
 
 @command.command("diff")
@@ -287,7 +272,14 @@ def approve_command(session: str, deliver: str | None, repo: Path, as_json: bool
         answer = Approve(by, Deliver(deliver) if deliver else None) if is_change else Accept(str(by))
         return await sessions.resume(story.id, Once(answer, person), view)
 
+    race = undecided_race_of(story) if story.state is State.CONTRACT_PROPOSED else None
+    if race is not None:
+        go_on_with_race(race, Consent(as_json=as_json), lambda _, person: _accepting(story, person))
     go_on(story, Consent(as_json=as_json), approve)
+
+
+async def _accepting(story: Story, person: Person) -> Person:
+    return Once(Accept(str(await person_at(Path(story.request.folder)))), person)
 
 
 @command.command("resume")
@@ -296,14 +288,20 @@ def approve_command(session: str, deliver: str | None, repo: Path, as_json: bool
 @repo_option
 @json_option
 def resume_command(session: str, yes: bool, allow_dependency_change: bool, repo: Path, as_json: bool) -> None:
-    """Go on with a session from the last state that it was safe in.
+    """Go on with a session from the last state that it was safe in; or with a race, and so with all that are in it.
 
     \b
     Example:
       trueup code resume 0v0r
     """
-    story = find_session(session, repo, is_unfinished_and_alone)
     consent = Consent(as_json=as_json, yes=yes, allow_dependency_change=allow_dependency_change)
+    named = find_race(session)
+    if named is not None:
+        go_on_with_race(named, consent)
+    story = find_session(session, repo, is_unfinished_and_alone)
+    race = undecided_race_of(story)
+    if race is not None:
+        go_on_with_race(race, consent)
     go_on(story, consent, lambda sessions, person, view: sessions.resume(story.id, person, view))
 
 
@@ -334,6 +332,9 @@ def respond_command(
             f"resume {story.id}` on a terminal lets you edit it; start with --generate CMD to have it revised by words"
         )
     consent = Consent(as_json=as_json, yes=yes, allow_dependency_change=allow_dependency_change)
+    race = undecided_race_of(story) if story.state is not State.NEEDS_APPROVAL else None
+    if race is not None and with_sessions(lambda sessions: sessions.owner(story.id)) is None:
+        go_on_with_race(race, consent, lambda sessions, person: sessions.answering(story, text, person))
     go_on(story, consent, lambda sessions, person, view: sessions.respond(story.id, text, person, view))
 
 
@@ -362,12 +363,17 @@ def discard_command(session: str, repo: Path, as_json: bool) -> None:
 @repo_option
 @json_option
 def cancel_command(session: str, repo: Path, as_json: bool) -> None:
-    """Give a session up, having stopped whoever works on it.
+    """Give a session up, or a race with all that are in it, having stopped whoever works on it.
 
     \b
     Example:
       trueup code cancel 0v0r
     """
+    race = find_race(session)
+    if race is not None:
+        with_races(lambda races: races.abandon(race.id, "cancelled"))
+        show({"race_id": race.id, "state": "abandoned"}, f"race {race.id}: cancelled", as_json=as_json)
+        return
     _abandon(find_session(session, repo, is_unfinished), "cancelled", as_json=as_json)
 
 

@@ -3,7 +3,8 @@
 A `Verifier` evaluates a contract on the untouched base, which tells what each check is worth, and then on a change, in
 a pristine checkout where nothing of its author's reaches. `check_change` does that for a change of the user's; a
 session (`Sessions`) has an engine make one, sends it back while it is refused, and delivers what is verified and
-approved. How checkouts are made is the workspace's business; what a check asks for is the contract's.
+approved; a race (`Races`) has several do so side by side. What they
+came to is counted (`tally`). How checkouts are made is the workspace's business; what a check asks for is the contract's.
 """
 
 from ._attestation import (
@@ -18,6 +19,7 @@ from ._attestation import (
 )
 from ._check import CheckRequest, check_change
 from ._contracts import usable, widening
+from ._race import Race, Raced, Races, Runner, entry_of, parse_runners
 from ._session import (
     Absent,
     Accept,
@@ -35,6 +37,7 @@ from ._session import (
     Listener,
     Once,
     Person,
+    Pick,
     Proposal,
     Revise,
     SendBack,
@@ -45,9 +48,11 @@ from ._session import (
     Told,
     event_data,
     events,
+    known_dollars,
     person_at,
     told_of,
 )
+from ._stats import By, Tally, Trial, compare, recorded_trials, tally, trial_of, wilson
 from ._steps import Step
 from ._verdict import CheckVerdict, Finding, Outcome, Severity, Verdict
 from ._verifier import Verifier
@@ -59,6 +64,7 @@ __all__ = [
     "Answer",
     "Approve",
     "Attempt",
+    "By",
     "CheckRequest",
     "CheckVerdict",
     "Checked",
@@ -75,9 +81,14 @@ __all__ = [
     "Once",
     "Outcome",
     "Person",
+    "Pick",
     "Proposal",
     "PublicKey",
+    "Race",
+    "Raced",
+    "Races",
     "Revise",
+    "Runner",
     "SendBack",
     "SessionSummary",
     "Sessions",
@@ -85,19 +96,29 @@ __all__ = [
     "State",
     "Step",
     "Story",
+    "Tally",
     "Told",
+    "Trial",
     "Verdict",
     "Verifier",
     "check_change",
+    "compare",
+    "entry_of",
     "event_data",
     "events",
     "find_own_key",
     "key_file",
+    "known_dollars",
     "own_key",
+    "parse_runners",
     "person_at",
     "read_public_key",
+    "recorded_trials",
+    "tally",
     "told_of",
+    "trial_of",
     "usable",
     "verify_attestation",
     "widening",
+    "wilson",
 ]

@@ -7,6 +7,7 @@ next one. What only a person may decide is asked of a `Person`, whoever stands b
 
 from . import events
 from ._chronicle import Listener, Told, event_data
+from ._meter import known_dollars
 from ._person import (
     Absent,
     Accept,
@@ -22,7 +23,7 @@ from ._person import (
     SendBack,
     person_at,
 )
-from ._request import AgentNetwork, CodeRequest, Deliver, Limits
+from ._request import AgentNetwork, CodeRequest, Deliver, Limits, Pick
 from ._sessions import Sessions, SessionSummary, told_of
 from ._states import FailureReason, State
 from ._story import Attempt, Story
@@ -44,6 +45,7 @@ __all__ = [
     "Listener",
     "Once",
     "Person",
+    "Pick",
     "Proposal",
     "Revise",
     "SendBack",
@@ -54,6 +56,7 @@ __all__ = [
     "Told",
     "event_data",
     "events",
+    "known_dollars",
     "person_at",
     "told_of",
 ]

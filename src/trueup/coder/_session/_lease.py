@@ -7,7 +7,7 @@ import fcntl
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from trueup.core.errors import InputError
@@ -15,6 +15,8 @@ from trueup.core.errors import InputError
 POLL_SECS = 0.05
 # Whoever asks for the owner holds the lock for a moment.
 PATIENCE_SECS = 0.5
+# A workspace is put away meanwhile.
+STOPPING_SECS = 30
 
 
 class LeaseTakenError(InputError):
@@ -38,6 +40,18 @@ class Lease:
             yield
         finally:
             os.close(descriptor)
+
+    @asynccontextmanager
+    async def taken_over(self) -> AsyncIterator[None]:
+        """Hold it, having stopped whoever has it: asked to, and ended where that is not heard."""
+        self.interrupt_owner()
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self.held(wait_secs=STOPPING_SECS))
+            except LeaseTakenError:
+                self.end_owner()
+                await stack.enter_async_context(self.held(wait_secs=STOPPING_SECS))
+            yield
 
     def owner(self) -> int | None:
         """The process that works on the session now."""

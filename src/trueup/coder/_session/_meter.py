@@ -128,6 +128,11 @@ def dollars_of(usage: Usage) -> float | None:
     return max(known) if known else None
 
 
+def known_dollars(usage: Usage) -> float | None:
+    """What was paid, or about; None where a part of it is unknown, since that part is not zero."""
+    return None if usage.incomplete else dollars_of(usage)
+
+
 def unmetered(limits: Limits, usage: Usage, turns: int) -> list[str]:
     """The limits that were set and that nobody could hold the engine to, since it did not report, or only in part."""
     unknown = {

@@ -18,6 +18,14 @@ class Deliver(StrEnum):
     NONE = "none"
 
 
+class Pick(StrEnum):
+    """Which of the verified changes of a race is the one: the first, or when all are done the one that cost or changed least."""
+
+    FIRST = "first"
+    CHEAPEST = "cheapest"
+    SMALLEST = "smallest"
+
+
 class AgentNetwork(StrEnum):
     """What an engine reaches: nothing but itself, its vendor through trueup's proxy, or whatever the user reaches."""
 
@@ -50,6 +58,7 @@ class CodeRequest(Struct, frozen=True, kw_only=True):
     `folder` is where the person stood, `contract` what whoever asks on their behalf would have done mean, `generate` and `judge` name models, or programs (`command:…`),
     that answer a prompt. A `cassette` that is there gives the vendor's answers; one that is not is recorded.
     With `user_config` an agent has the person's own configuration of it, hooks and servers included.
+    `race` is the race that the session is in: then the limits are for all of its sessions together.
     """
 
     intent: str
@@ -70,3 +79,4 @@ class CodeRequest(Struct, frozen=True, kw_only=True):
     cassette: str | None = None
     allow_no_goal: bool = False
     jobs: int = 1
+    race: str | None = None

@@ -13,6 +13,7 @@ from ._chronicle import Chronicle
 from ._contract_step import ContractStep
 from ._failures import failure_of
 from ._ground import Ground
+from ._meter import Rivals
 from ._person import Person
 from ._states import State
 from ._story import Story
@@ -25,11 +26,13 @@ Step = Callable[[], Awaitable[bool]]
 class Session:
     """One session while a process works on it. Every step leaves it in a state from which another could go on."""
 
-    def __init__(self, chronicle: Chronicle, site: Site, folder: Path, person: Person) -> None:
+    def __init__(
+        self, chronicle: Chronicle, site: Site, folder: Path, person: Person, rivals: Rivals | None = None
+    ) -> None:
         self._chronicle = chronicle
         ground = Ground(site, chronicle, folder)
         contract = ContractStep(chronicle, ground, person)
-        self._work = WorkStep(chronicle, ground)
+        self._work = WorkStep(chronicle, ground, rivals)
         self._steps: dict[State, Step] = {
             State.CREATED: contract.propose,
             State.CONTRACT_PROPOSED: contract.confirm,
@@ -39,11 +42,16 @@ class Session:
             State.NEEDS_APPROVAL: ApprovalStep(chronicle, ground, person).approve,
         }
 
-    async def run(self) -> Story:
-        """Take step after step until the session has ended, or waits for a person."""
+    @property
+    def story(self) -> Story:
+        """The session as it is known, kept up to date."""
+        return self._chronicle.story
+
+    async def run(self, until: State | None = None) -> Story:
+        """Take step after step until the session has ended, waits for a person, or is in a certain state."""
         story = self._chronicle.story
         try:
-            while not story.state.is_final and await self._steps[story.state]():
+            while not (story.state.is_final or story.state is until) and await self._steps[story.state]():
                 pass
         except TrueupError as error:
             await self._chronicle.fail(failure_of(error))

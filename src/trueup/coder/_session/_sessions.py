@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ from trueup.contract import CheckCompleted, CheckResult
 from trueup.core.errors import InputError, TrueupError
 from trueup.core.protocols import Event
 from trueup.core.trust import data_folder
+from trueup.core.usage import Usage
 from trueup.runs import CheckRecord, EventRecord, RunInfo, RunStore, Started, StoredRecord, as_record
 
 from .._site import Site, open_site
 from ._chronicle import Chronicle, Listener, Told
 from ._ground import Ground, engine_of
-from ._lease import Lease, LeaseTakenError
+from ._lease import Lease
+from ._meter import Rivals, Spent
 from ._person import Absent, Once, Person, Revise, SendBack
 from ._policy import gate_of
 from ._request import CodeRequest, Deliver
@@ -27,7 +31,6 @@ from ._story import Story
 from .events import SessionCreated, SessionEvent, UserInput
 
 KIND = "session"
-PATIENCE_SECS = 30
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
@@ -46,6 +49,15 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     started_at: str
     updated_at: str
     owner: int | None
+    race: str | None = None
+
+
+class Ready(Struct, frozen=True):
+    """A session that could begin: what is asked for, where, and from which commit on."""
+
+    request: CodeRequest
+    site: Site
+    base: str
 
 
 class Silence:
@@ -64,45 +76,78 @@ class Sessions:
 
     async def start(self, request: CodeRequest, person: Person, listener: Listener) -> Story:
         """Begin a session, and go on until it has ended or waits for a person."""
+        async with self.begun(await self.ready(request), person, listener) as session:
+            return await session.run()
+
+    async def ready(self, request: CodeRequest) -> Ready:
+        """Find out that a session could begin, before anything is run or kept."""
         if not request.intent.strip():
             raise InputError('say what is to be done: trueup code "add a --version flag"')
         _must_be_text(request.intent)
         site = await open_site(Path(request.folder), sandboxed=request.sandboxed)
         base = await site.repo.resolve(request.base or "HEAD")
         await _can_be_done(request, site, base)
+        return Ready(request, site, base)
+
+    @asynccontextmanager
+    async def begun(
+        self,
+        ready: Ready,
+        person: Person,
+        listener: Listener,
+        *,
+        session_id: str | None = None,
+        rivals: Rivals | None = None,
+    ) -> AsyncIterator[Session]:
+        """A new session, for as long as this process works on it."""
+        request, site, base = ready.request, ready.site, ready.base
         data = {"request": msgspec.to_builtins(request), "base": base}
         started = Started(intent=request.intent, agent_id=KIND, agent_name=request.engine, data=data)
-        run = await self._store.start(started, kind=KIND)
+        run = await self._store.start(started, run_id=session_id, kind=KIND)
         story = Story(id=run.run_id, request=request, base=base)
-        async with self._lease(story.id).held():
+        async with self.lease(story.id).held():
             chronicle = Chronicle(story, self._store, listener, until=0)
-            created = SessionCreated(repository=str(site.repo.root), base=base, engine=request.engine)
+            created = SessionCreated(
+                repository=str(site.repo.root), base=base, engine=request.engine, race=request.race
+            )
             await chronicle.record(created)
-            return await Session(chronicle, site, self._folder_of(story), person).run()
+            yield Session(chronicle, site, self._folder_of(story), person, rivals)
 
     async def resume(self, session_id: str, person: Person, listener: Listener) -> Story:
         """Go on with a session from the last state that it was safe in."""
+        async with self.opened(session_id, person, listener) as session:
+            return await session.run()
+
+    @asynccontextmanager
+    async def opened(
+        self, session_id: str, person: Person, listener: Listener, *, rivals: Rivals | None = None
+    ) -> AsyncIterator[Session]:
+        """A session that was begun before, for as long as this process works on it."""
         named, _ = await self._unfinished(session_id)
-        async with self._lease(named.id).held():
+        async with self.lease(named.id).held():
             # Read again: whoever worked on it until now may have brought it further.
             story, until = await self._unfinished(named.id)
             site = await open_site(Path(story.request.folder), sandboxed=story.request.sandboxed)
             chronicle = Chronicle(story, self._store, listener, until)
-            return await Session(chronicle, site, self._folder_of(story), person).run()
+            yield Session(chronicle, site, self._folder_of(story), person, rivals or _rivals_of(story))
 
     async def respond(self, session_id: str, words: str, person: Person, listener: Listener) -> Story | None:
         """Say something to a session. Where another process works on it, it hears it, and there is nothing to wait for."""
         story, _ = await self._unfinished(session_id)
-        if self._lease(story.id).owner() is not None:
+        if self.lease(story.id).owner() is not None:
             await self.say(story.id, words)
             return None
+        return await self.resume(story.id, await self.answering(story, words, person), listener)
+
+    async def answering(self, story: Story, words: str, person: Person) -> Person:
+        """Whoever answers next: with these words where the session waits, else once they are put down for the engine."""
         _must_be_text(words)
         if story.state is State.CONTRACT_PROPOSED:
-            return await self.resume(story.id, Once(Revise(words), person), listener)
+            return Once(Revise(words), person)
         if story.state is State.NEEDS_APPROVAL:
-            return await self.resume(story.id, Once(SendBack(words), person), listener)
+            return Once(SendBack(words), person)
         await self.say(story.id, words)
-        return await self.resume(story.id, person, listener)
+        return person
 
     async def say(self, session_id: str, words: str) -> None:
         """Put down what a person says to the engine; whoever works on the session hears it."""
@@ -113,15 +158,8 @@ class Sessions:
     async def abandon(self, session_id: str, why: str) -> Story:
         """Give a session up, having stopped whoever works on it."""
         story, _ = await self._unfinished(session_id)
-        lease = self._lease(story.id)
-        lease.interrupt_owner()
-        try:
-            async with lease.held(wait_secs=PATIENCE_SECS):
-                return await self._abandon(story.id, why)
-        except LeaseTakenError:
-            lease.end_owner()
-            async with lease.held(wait_secs=PATIENCE_SECS):
-                return await self._abandon(story.id, why)
+        async with self.lease(story.id).taken_over():
+            return await self._abandon(story.id, why)
 
     async def _abandon(self, session_id: str, why: str) -> Story:
         # Whoever worked on it may have brought it further, or to its end.
@@ -148,9 +186,15 @@ class Sessions:
         """A session as it is known."""
         return (await self._read(session_id))[0]
 
+    async def stories(self, kinds: Collection[str], *, since: str | None = None) -> AsyncIterator[Story]:
+        """Sessions that began since then, one at a time, told from records of these kinds alone; newest first."""
+        for run in await self._store.list(kind=KIND):
+            if since is None or run.started_at >= since:
+                yield told_again(run.run_id, await self._store.trace(run.run_id, types={"started", *kinds}))
+
     async def owner(self, session_id: str) -> int | None:
         """The process that works on a session now."""
-        return self._lease((await self._store.find(session_id, kind=KIND)).run_id).owner()
+        return self.lease((await self._store.find(session_id, kind=KIND)).run_id).owner()
 
     async def diff(self, session_id: str) -> bytes:
         """The latest change of a session, as a patch."""
@@ -173,7 +217,8 @@ class Sessions:
         records = await self._store.trace(run.run_id)
         return told_again(run.run_id, records), records[-1].seq
 
-    def _lease(self, session_id: str) -> Lease:
+    def lease(self, session_id: str) -> Lease:
+        """The right to work on a session, or on a race."""
         folder = self._folder / session_id
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return Lease(folder)
@@ -193,7 +238,8 @@ class Sessions:
             repository=_data(created).get("repository", ""),
             started_at=run.started_at,
             updated_at=changed.at if changed is not None else run.started_at,
-            owner=self._lease(run.run_id).owner(),
+            owner=self.lease(run.run_id).owner(),
+            race=_data(created).get("race"),
         )
 
 
@@ -215,6 +261,15 @@ async def _can_be_done(request: CodeRequest, site: Site, base: str) -> None:
     await engine.version()
     if request.deliver in {Deliver.MERGE, Deliver.BRANCH}:
         await site.repo.identity()
+
+
+def _rivals_of(story: Story) -> Rivals | None:
+    """What the losers of a race used: whoever won it goes on within what they left."""
+    if story.race is None:
+        return None
+    losers = [entry for entry in story.race.entries if entry.session_id != story.id]
+    spent = Spent(Usage.total(entry.usage for entry in losers), sum(entry.turns for entry in losers))
+    return lambda: spent
 
 
 def told_again(session_id: str, records: list[StoredRecord]) -> Story:

@@ -25,6 +25,7 @@ from .events import (
     IterationStarted,
     MergeCompleted,
     MergePrepared,
+    RaceDecided,
     StateChanged,
     UserInput,
     UserInputRequested,
@@ -78,11 +79,17 @@ class Story(Struct, kw_only=True):
     approved: Approved | None = None
     prepared: MergePrepared | None = None
     delivered: MergeCompleted | None = None
+    race: RaceDecided | None = None
 
     @property
     def used(self) -> Usage:
         """What the engine's model calls used, as far as it told; those of an iteration that was cut off included."""
         return Usage.total([*self.usage, *self.usage_reported])
+
+    @property
+    def calls(self) -> int:
+        """The model calls that the engine told of, those of an iteration under way included."""
+        return self.turns + len(self.usage_reported)
 
     @property
     def iterations_left(self) -> int:
@@ -145,6 +152,8 @@ class Story(Struct, kw_only=True):
                 self.prepared = event
             case MergeCompleted():
                 self.delivered = event
+            case RaceDecided():
+                self.race = event
 
     def _enter(self, event: StateChanged) -> None:
         self.state, self.reason, self.message = event.state, event.reason, event.message

@@ -214,8 +214,12 @@ def _turned_away(proxy: Proxy) -> list[Event]:
 def _upstream(vendor: Vendor, key: Key | None, environ: Mapping[str, str]) -> Upstream:
     from trueup.harness.proxy import Upstream
 
-    make = {"anthropic": Upstream.anthropic, "openai": Upstream.openai}[vendor.name]
-    upstream = make(key.secret if key else None, vendor.base_url(environ, by_key=key is not None))
+    secret, base_url = key.secret if key else None, vendor.base_url(environ, by_key=key is not None)
+    known = {"anthropic": Upstream.anthropic, "openai": Upstream.openai, "gemini": Upstream.gemini}
+    if vendor.name not in known:
+        variables = (vendor.base_url_variables[0], vendor.key_variables[0])
+        return Upstream(name=vendor.name, base_url=base_url, key=secret, variables=variables)
+    upstream = known[vendor.name](secret, base_url)
     if key is None or upstream.variables is None:
         return upstream
     # A token is sent in another header than a key, and an agent that has one knows how to use it.

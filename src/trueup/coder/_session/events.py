@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import field
+from msgspec import Struct, field
 
 from trueup.contract import Baseline, CheckCompleted, CheckStarted, Contract
 from trueup.core.protocols import Event
@@ -24,17 +24,18 @@ from trueup.workspace import PreparedMerge
 
 from .._attestation import ApprovedBy
 from .._steps import Step
-from .._verdict import Finding, Verdict
-from ._request import Deliver
+from .._verdict import Finding, Outcome, Verdict
+from ._request import Deliver, Pick
 from ._states import FailureReason, State
 
 
 class SessionCreated(Event, frozen=True, kw_only=True):
-    """There is a session: on this repository, from this commit on."""
+    """There is a session: on this repository, from this commit on, and in this race where it is in one."""
 
     repository: str
     base: str
     engine: str
+    race: str | None = None
 
 
 class StateChanged(Event, frozen=True, kw_only=True):
@@ -183,6 +184,44 @@ class MergeCompleted(Event, frozen=True, kw_only=True):
     note: str = ""
 
 
+class RaceEntry(Struct, frozen=True, kw_only=True):
+    """One session of a race, as it is compared with the others. `gates` and `flags` are findings of its last verdict."""
+
+    session_id: str
+    engine: str
+    model: str | None
+    state: State
+    reason: FailureReason | None
+    outcome: Outcome | None
+    engine_secs: float
+    usage: Usage
+    turns: int
+    iterations: int
+    files: int
+    insertions: int
+    deletions: int
+    gates: int
+    flags: int
+
+    @property
+    def verified(self) -> bool:
+        return self.outcome is Outcome.VERIFIED
+
+    @property
+    def changed_lines(self) -> int:
+        return self.insertions + self.deletions
+
+
+class RaceDecided(Event, frozen=True, kw_only=True):
+    """A race is over: who won it, if anybody did, why, and how they compare."""
+
+    race_id: str
+    pick: Pick
+    winner: str | None
+    why: str
+    entries: list[RaceEntry]
+
+
 class ErrorHappened(Event, frozen=True, tag="error"):
     """Something went wrong that does not end the session by itself."""
 
@@ -209,6 +248,7 @@ SessionEvent = (
     | BaseMoved
     | MergePrepared
     | MergeCompleted
+    | RaceDecided
     | ErrorHappened
     | Step
     | PlanText
