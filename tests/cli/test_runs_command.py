@@ -203,3 +203,35 @@ async def test_help_does_not_wait_for_the_database_library(trueup):
     assert finished.exit_code == 0
     assert "sqlalchemy" not in finished.stderr.text
     assert "click" in finished.stderr.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("list", "--limit", "9" * 23), "is not in the range"),
+        (("search", "x", "--limit", "9" * 23), "is not in the range"),
+        (("show", "x", "--after", "9" * 23), "is not in the range"),
+        (("show", "a" * 60_000), "an id has no more than 64 characters"),
+    ],
+)
+async def test_numbers_and_names_beyond_all_measure_are_bad_input(trueup, arguments, words):
+    finished = await trueup("runs", *arguments)
+    assert finished.exit_code == 2
+    assert words in finished.stderr.text
+
+
+async def test_a_kind_that_is_no_text_has_no_runs(trueup, run_id):
+    finished = await trueup("runs", "list", "--kind", "\udcff")
+    assert (finished.exit_code, finished.stdout.text) == (0, "no runs\n")
+
+
+async def test_records_for_programs_cannot_act_on_a_terminal(trueup, store):
+    evil = "\u202eRTL \x9b31m \u2028 日本"
+    run_ = await store.start(Started(evil))
+    await store.append(run_.run_id, [Turn(output=evil)])
+    await store.end(run_.run_id, Ended("completed"))
+    whole = (await trueup("runs", "show", run_.run_id, "--json")).stdout.text
+    lines = (await trueup("runs", "tail", run_.run_id, "--json")).stdout.text
+    assert not set("\u202e\x9b\u2028") & set(whole + lines)
+    assert json.loads(whole)["records"][1]["record"]["output"] == evil
+    assert json.loads(lines.splitlines()[1])["record"]["output"] == evil

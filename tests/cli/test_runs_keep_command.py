@@ -84,6 +84,24 @@ async def test_runs_are_removed_when_somebody_says_so(trueup, store, run_id):
     assert [each.run_id for each in await store.list()] == [going_on.run_id]
 
 
+async def test_a_time_long_ago_is_before_everything(trueup, run_id):
+    looked = await trueup("runs", "prune", "--older-than", "0999-01-01", "--dry-run")
+    assert looked.stdout.text == "would remove 0 runs with 0 records\n"
+
+
+async def test_an_export_replaces_a_file_as_a_whole_and_follows_links(trueup, run_id, tmp_path):
+    (tmp_path / "kept").write_text("old")
+    (tmp_path / "link").symlink_to("kept")
+    assert (await trueup("runs", "export", run_id, "--output", str(tmp_path / "link"))).exit_code == 0
+    assert (tmp_path / "link").is_symlink()
+    assert len((tmp_path / "kept").read_text().splitlines()) == 3
+    assert not [each for each in tmp_path.iterdir() if each.name.startswith(".kept")]
+
+
+async def test_an_export_to_a_dash_is_printed(trueup, run_id):
+    assert len((await trueup("runs", "export", run_id, "--output", "-")).stdout.text.splitlines()) == 3
+
+
 async def test_what_is_to_go_has_to_be_said(trueup):
     finished = await trueup("runs", "prune", "--yes")
     assert finished.exit_code == 2

@@ -85,6 +85,9 @@ MISTAKES = [
     ("session_status", {"session_id": "nope"}, "there is no session 'nope'"),
     ("run_record", {"intent": " "}, "say what the run is for"),
     ("run_record", {"intent": "x", "turns": [{"parameters": 3}]}, "turns: "),
+    ("run_record", {"intent": "x", "turns": [{"result": "lost"}]}, "turns: unknown field 'result' in the first"),
+    ("contract_derive", {"intent": "x", "repo": "x" * 5000}, "is no folder"),
+    ("contract_derive", {"intent": "x", "repo": ""}, "is no folder"),
 ]
 
 
@@ -94,3 +97,5 @@ async def test_a_mistake_is_the_answer_of_the_tool(project):
             answer = await session.call_tool(tool, arguments)
             assert answer.is_error, tool
             assert said in answer.content[0].text
+    async with await RunStore.open() as store:
+        assert await store.list() == []

@@ -112,6 +112,32 @@ env A!=1 git push
 if x; then ! { git push; }; fi
 "$x"bash -c "git push"
 ba"$@"sh -c 'git push'
+git -c alias.x=push x
+git -c alias.x='!git push' x
+git -c alias.x='!git' x push
+git config alias.x '!git push'
+git config --global alias.x push
+git -c core.pager='git push' log
+git submodule foreach --recursive 'git push'
+git submodule foreach git push
+git rebase --exec 'git push' main
+git rebase -x 'git push' main
+git rebase --exec='git push' main
+git bisect run git push
+git filter-branch --tree-filter 'git push' HEAD
+git difftool -x 'git push'
+GIT_SSH_COMMAND='git push' git fetch
+GIT_PAGER="git push" git log
+PROMPT_COMMAND='git push'
+git-push origin
+/usr/lib/git-core/git-push
+mksh -c 'git push'
+tcsh -c 'git push'
+at now <<< 'git push'
+dbus-run-session git push
+linux64 git push
+ls | entr git push
+torsocks git push
 """
 IN_LINES = [
     "g\\\nit push",
@@ -162,6 +188,26 @@ echo git push | xargs env
 ${x:-git} push
 x=g; x+=it; $x push
 sudo $x git push
+/usr/bin/g[i]t push
+echo push | xargs -I{} git {}
+echo push | xargs -IX git X
+echo push | xargs -i git {}
+ls | xargs -I{} sh -c '{}'
+echo 'git push' | at now
+docker exec -w /src web git push
+docker compose exec web sh -c 'git push'
+kubectl exec -it pod -- git push
+tmux new-session -d 'git push'
+tmux send-keys 'git push' Enter
+screen -dm git push
+gdb --args git push
+valgrind --tool=none git push
+bwrap --bind / / git push
+/lib64/ld-linux-x86-64.so.2 /usr/bin/git push
+nix-shell --run 'git push'
+runuser me -c 'git push'
+sg staff 'git push'
+fd -x git push
 echo x'
 if git
 """
@@ -198,6 +244,18 @@ bash --version
 [ -f x ] && ls
 cd /x && PYTHONPATH=. pytest -q 2>&1 | tail -5
 awk '{print $1}' f | sort -u
+git -c core.pager=cat log
+git config push.default simple
+git config alias.st status
+git rebase --exec 'make test' main
+git submodule foreach 'git pull'
+PAGER=cat git log --grep push
+docker exec web ls push
+docker push git
+tmux attach -t push
+ls | xargs -I{} git add {}
+ls | xargs -I{} echo git push {}
+python3 -m pytest "tests/test_x.py::test_y[push]"
 """
 
 
@@ -316,6 +374,17 @@ def test_a_prompt_is_not_a_command():
     assert asked(NO_PUSH, "drive_cli", prompt="git push").allowed
 
 
+@pytest.mark.parametrize("given", [("git", "push"), (["git"], ["push"]), (["git"], "push"), ("git", ["push", "-f"])])
+def test_arguments_that_stand_apart_belong_to_the_command(given):
+    command, args = given
+    assert not asked(NO_PUSH, "shell", command=command, args=args).allowed
+
+
+def test_arguments_that_are_no_words_are_refused():
+    assert "its arguments are neither" in asked(NO_PUSH, "shell", command="ls", args=["a", 5]).reason
+    assert asked(NO_PUSH, "shell", command="ls", args=None).allowed
+
+
 @pytest.mark.parametrize("odd", [5, {"a": 1}, ["git", 5], None])
 def test_a_command_that_is_no_command_is_refused(odd):
     assert not runs(NO_PUSH, odd).allowed
@@ -386,3 +455,9 @@ def test_an_allow_list_for_all_tools_holds_for_those_with_a_command():
     rule = {"rule": "allow_command", "pattern": "ls"}
     assert asked(rule, "read", path="x").allowed
     assert not asked(rule, "read", command="rm x").allowed
+
+
+def test_what_a_launcher_may_start_is_allowed_with_the_launcher():
+    only = {"rule": "allow_command", "pattern": ["docker exec", "make"]}
+    assert runs(only, "docker exec web sh -c 'psql -c \"select 1\"'").allowed
+    assert not runs(only, "docker exec web ls; ls").allowed

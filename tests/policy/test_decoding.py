@@ -6,7 +6,16 @@ import msgspec
 import pytest
 
 from trueup.core.errors import InputError
-from trueup.policy import RULES, AnyPolicy, DenyCommand, DenyTool, load_policies, policy_file, policy_from
+from trueup.policy import (
+    RULES,
+    AnyPolicy,
+    DenyCommand,
+    DenyTool,
+    load_policies,
+    policy_file,
+    policy_from,
+    read_policies,
+)
 
 WHOLE = {
     "deny_tool": {"target": "shell"},
@@ -129,7 +138,11 @@ def test_a_file_is_read_in_its_order():
         ("policis: []", "p.yaml:1:1: unknown key 'policis'; did you mean 'policies'?"),
         ("policies: [", "p.yaml:1:12: not valid YAML: "),
         ("policies:\n- 5", "p.yaml:2:3: expected 'object', got 'int' in policies[0]"),
-        ("policies:\n- name: a\n  rule: frob", "p.yaml:3:9: unknown rule type: frob (policy 'a')"),
+        ("policies:\n- name: a\n  rule: frob", "p.yaml:3:9: unknown rule type: frob; it is one of deny_tool, "),
+        (
+            "policies:\n- name: a\n  rule: deny_comand",
+            "p.yaml:3:9: unknown rule type: deny_comand; did you mean 'deny_command'? (policy 'a')",
+        ),
         (
             "policies:\n- name: a\n  rule: deny_tool\n  targt: x",
             "p.yaml:4:3: unknown field 'targt'; did you mean 'target'? (policy 'a')",
@@ -162,3 +175,13 @@ def test_the_file_is_the_one_at_the_root_of_the_repository(tmp_path):
     (tmp_path / ".trueup").mkdir()
     (tmp_path / ".trueup" / "policy.yaml").write_text("policies: []")
     assert policy_file(tmp_path / "a") == tmp_path / ".trueup" / "policy.yaml"
+
+
+@pytest.mark.parametrize("target", ["nowhere", "policy.yaml"])
+def test_a_file_that_leads_nowhere_is_not_taken_for_none(tmp_path, target):
+    (tmp_path / ".trueup").mkdir()
+    (tmp_path / ".trueup" / "policy.yaml").symlink_to(target)
+    found = policy_file(tmp_path)
+    assert found is not None
+    with pytest.raises(InputError):
+        read_policies(found)

@@ -80,6 +80,40 @@ def test_the_home_is_the_home_of_the_tool(ask, work):
     assert not ask("~/.ssh/**", path=f"{work.parent}/home/.ssh/id").allowed
 
 
+@pytest.mark.parametrize("path", ["~/.ssh/id", "~home/.ssh/id", "~/a/../.ssh/id", "~/../home/.ssh/id"])
+def test_the_home_can_be_spelled_in_several_ways(ask, path):
+    assert not ask("~/.ssh", path=path).allowed
+    assert not ask("~/.ssh", tool="shell", command=f"cat {path}").allowed
+
+
+@pytest.mark.parametrize(
+    "command", ["cd; cat .ssh/id", "cd && cat .ssh/id", "cd ~ && cat .ssh/id", "scp x:~/.ssh/id ."]
+)
+def test_who_changes_to_nowhere_is_at_home(ask, command):
+    assert not ask("~/.ssh", tool="shell", command=command).allowed
+    assert not ask("~/.ssh", tool="shell", command=command, cwd="sub").allowed
+
+
+def test_nobody_leaves_the_home_by_dots_unseen(ask, work):
+    assert not ask("/etc/**", path="~/" + "../" * 20 + "etc/passwd").allowed
+    assert not ask("secrets/**", path="~/../work/secrets/key").allowed
+    assert (
+        not gate_of({"rule": "deny_path", "pattern": "/etc/**"})
+        .decide_now(Action("read", {"path": "~/../../etc/passwd"}))
+        .allowed
+    )
+
+
+def test_the_address_of_a_file_is_its_path(ask, work):
+    for address in (f"FILE://{work}/secrets/key", f"file://localhost{work}/secrets/key", "file:secrets%2Fkey"):
+        assert not ask("secrets/**", path=address).allowed
+
+
+@pytest.mark.parametrize("path", [" secrets/key", "secrets/key\n", "\tsecrets/key "])
+def test_blanks_around_a_path_hide_nothing(ask, path):
+    assert not ask("secrets/**", path=path).allowed
+
+
 @pytest.mark.parametrize(
     "params",
     [
@@ -111,6 +145,12 @@ def test_paths_are_found_in_any_parameter(ask, params):
         "bash -c 'cat secrets/key'",
         'cat sec"ret"s/key',
         "f=secrets/key; cat $f",
+        "for f in secrets/*; do cat $f; done",
+        'files=(secrets/* b); cat "${files[@]}"',
+        "X=secrets/key tool",
+        "git show HEAD:secrets/key",
+        "gcc -Isecrets x.c",
+        "cat ~+/secrets/key",
     ],
 )
 def test_paths_are_found_in_commands(ask, command):

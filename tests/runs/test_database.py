@@ -145,10 +145,36 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path):
         ("nonsense", "is no database"),
         ("nonsense://x", "cannot be used"),
         ("mysql://x/y", "cannot be used"),
+        ("postgresql://u:SECRET@host:port/x", "'postgresql'… is no database"),
+        ("postgresql://u:SECRET@[::1/x", "is no database"),
+        ("postgres:SECRET@host", "is no database"),
+        ("postgresql://u:SEC@RET@127.0.0.1/x", "is written with %40"),
+        ("sqlite:////tmp/x.db?mode=ro", "takes no options"),
     ],
 )
 async def test_an_address_that_cannot_be_used_is_refused(url, words):
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=words) as caught:
+        await RunStore.open(url)
+    assert "RET" not in str(caught.value)
+
+
+async def test_a_password_among_the_options_of_an_address_is_not_shown():
+    with pytest.raises(InfrastructureError, match="cannot be reached") as caught:
+        await RunStore.open("postgresql://u@127.0.0.1:9/x?password=SECRET")
+    assert "SECRET" not in str(caught.value)
+
+
+async def test_a_damaged_database_is_told_from_others(file, url):
+    async with await RunStore.open(url):
+        pass
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(InfrastructureError, match="the database is damaged"):
+        await RunStore.open(url)
+
+
+async def test_a_folder_is_no_database(file, url):
+    file.mkdir(parents=True)
+    with pytest.raises(InfrastructureError, match="cannot be opened as a database; is it a file"):
         await RunStore.open(url)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import sys
+from contextlib import suppress
 
 import pytest
 from aiohttp import web
@@ -36,9 +37,11 @@ class Collector:
         self.spans: list = []
         self.resources: list[dict] = []
         self.status = 200
+        self.talks = False
+        self.talked = 0
         self.url = ""
 
-    async def receive(self, request: web.Request) -> web.Response:
+    async def receive(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         if request.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
@@ -47,7 +50,19 @@ class Collector:
             for resource in sent.resource_spans:
                 self.resources.append(values(resource.resource.attributes))
                 self.spans += [span for scope in resource.scope_spans for span in scope.spans]
-        return web.Response(status=self.status)
+        if self.talks:
+            return await self._talk(request)
+        return web.Response(status=self.status, headers={"Location": "/elsewhere"} if self.status == 302 else None)
+
+    async def _talk(self, request: web.Request) -> web.StreamResponse:
+        """Answer without ever coming to an end."""
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await answer.write(b"x" * 100_000)
+                self.talked += 100_000
+        return answer
 
     def named(self, name: str):
         [span] = [span for span in self.spans if span.name == name]
@@ -193,6 +208,34 @@ async def test_a_collector_that_refuses_is_named(store, collector, recorded):
         await send_otlp(store, recorded, collector.url)
     with pytest.raises(InputError, match="'localhost:4318' is no collector: use http://HOST:4318"):
         await send_otlp(store, recorded, "localhost:4318")
+
+
+async def test_what_the_collector_answered_is_told_and_no_password(store, collector, recorded):
+    collector.status = 401
+    address = collector.url.replace("//", "//ada:SECRET@")
+    with pytest.raises(InfrastructureError, match="it answered 401") as caught:
+        await send_otlp(store, recorded, address)
+    assert "SECRET" not in str(caught.value)
+
+
+async def test_spans_that_were_sent_elsewhere_are_not_taken_for_sent(store, collector, recorded):
+    collector.status = 302
+    with pytest.raises(InfrastructureError, match="it answered 302"):
+        await send_otlp(store, recorded, collector.url)
+
+
+async def test_an_answer_without_an_end_is_not_waited_for(store, collector, recorded):
+    collector.talks = True
+    async with asyncio.timeout(8):
+        assert await send_otlp(store, recorded, collector.url) > 0
+    assert collector.talked < 50_000_000
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://host:port", "http://host:99999", "http://u:SECRET@h:x"])
+async def test_an_address_that_is_none_is_refused(store, recorded, address):
+    with pytest.raises(InputError, match="is no collector") as caught:
+        await send_otlp(store, recorded, address)
+    assert "SECRET" not in str(caught.value)
 
 
 async def test_runs_are_sent_while_they_happen(store, collector):

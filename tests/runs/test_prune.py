@@ -89,3 +89,13 @@ async def test_what_is_recorded_meanwhile_keeps_its_payloads(store, url):
             await asyncio.gather(store.prune(before="9999"), *writing)
             assert (await other.verify(run.run_id)).ok
             await other.end(run.run_id, Ended("completed"))
+
+
+async def test_what_was_removed_is_told_also_where_the_space_cannot_be_given_back(store, file, sql, runs):
+    # In place of a full disk: what is asked for after the removal fails.
+    sql("DROP TABLE search_words")
+    sql("CREATE TABLE search_words (words)")
+    pruned = await store.prune()
+    assert pruned.runs
+    assert "has no column named search_words" in pruned.kept_space
+    assert {run.status for run in await store.list()} <= {"in_progress"}

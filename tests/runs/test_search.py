@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from trueup.core.errors import InputError
 from trueup.runs import CheckRecord, Ended, EventRecord, ModelTurn, RunStore, Started, Turn
 from trueup.runs._words import MOST_CHARACTERS, parts, snippet, words
 
@@ -136,6 +137,13 @@ async def test_no_question_is_an_error(store, run_id):
     for question in HOSTILE:
         assert isinstance(await store.search(question), list)
     assert await seqs(store, "zebra") == [0]
+
+
+async def test_a_question_of_any_length_is_answered_soon(store, run_id):
+    async with asyncio.timeout(5):
+        assert len(await store.search("zebra " * 100_000)) == 1
+    with pytest.raises(InputError, match="500 words are enough"):
+        await store.search(" ".join(f"w{number}" for number in range(501)))
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

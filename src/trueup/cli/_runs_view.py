@@ -62,9 +62,9 @@ def pruned_text(pruned: Pruned, *, dry_run: bool) -> str:
     verb = "would remove" if dry_run else "removed"
     shared = "" if dry_run else f", and {pruned.payloads:,} payloads that no other run has"
     count = len(pruned.runs)
-    return "\n".join(
-        [*lines, f"{verb} {count:,} run{'' if count == 1 else 's'} with {pruned.records:,} records{shared}"]
-    )
+    told = f"{verb} {count:,} run{'' if count == 1 else 's'} with {pruned.records:,} records{shared}"
+    space = f"\nthe space is not given back yet: {pruned.kept_space}" if pruned.kept_space else ""
+    return "\n".join([*lines, f"{told}{space}"])
 
 
 def shown(text: str) -> str:

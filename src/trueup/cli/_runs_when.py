@@ -18,7 +18,8 @@ def moment(_ctx: click.Context, _param: click.Parameter, value: str | None) -> s
     try:
         time = _ago(value) or datetime.fromisoformat(value)
         aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-        return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        # Not by `strftime`, which writes the year 999 with three digits: texts are compared.
+        return aware.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     except (ValueError, OverflowError):
         raise click.BadParameter(f"{value!r} is no time: use 30d, 12h, 45m or 2026-01-31") from None
 

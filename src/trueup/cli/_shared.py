@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -19,12 +20,19 @@ from trueup.core.text import visible
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
+_ACTING = re.compile("[\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
 def show(data: Any, text: str, *, as_json: bool) -> None:
     """Print a result: exactly for programs, without what could act on a terminal for people."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False) if as_json else visible(text.rstrip("\n")))
+    click.echo(harmless_json(json.dumps(data, indent=2, ensure_ascii=False)) if as_json else visible(text.rstrip("\n")))
+
+
+def harmless_json(text: str) -> str:
+    """JSON in which what could act on a terminal is an escape, which is the same to a program."""
+    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def is_terminal(stream: TextIO | None) -> bool:

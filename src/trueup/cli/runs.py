@@ -13,15 +13,17 @@ import click
 import msgspec
 
 from trueup.core.errors import InputError
-from trueup.runs import Pruned, RunInfo, RunStore, StoredRecord, Totals, Verification
+from trueup.runs import Pruned, RunInfo, RunStore, StoredRecord, Totals, Verification, encode_json
 
 from ._main import EXIT_NO, tell
 from ._runs_export import export, send
 from ._runs_view import found_text, left_out, pruned_text, run_line, shown, step_line, whole_text
 from ._runs_when import moment
-from ._shared import T, is_terminal, json_option, run_async, show
+from ._shared import T, harmless_json, is_terminal, json_option, run_async, show
 
 MOST_SHOWN = 500
+MOST = 1_000_000_000
+COUNT = click.IntRange(1, MOST)
 STATUSES = ["in_progress", "completed", "incomplete", "cancelled"]
 
 
@@ -36,7 +38,7 @@ def command() -> None:
 @command.command("list")
 @click.option("--kind", help="Only runs of this kind.")
 @click.option("--agent", metavar="ID", help="Only runs of this agent.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many at most.")
+@click.option("--limit", type=COUNT, default=20, show_default=True, help="How many at most.")
 @json_option
 def list_command(kind: str | None, agent: str | None, limit: int, as_json: bool) -> None:
     """List runs, newest first.
@@ -54,8 +56,8 @@ def list_command(kind: str | None, agent: str | None, limit: int, as_json: bool)
 @command.command("show")
 @click.argument("run")
 @click.option("--full", is_flag=True, help="Print every record whole.")
-@click.option("--after", type=click.IntRange(min=-1), default=-1, metavar="SEQ", help="Begin after this record.")
-@click.option("--limit", type=click.IntRange(min=1), help="How many records at most; default: 500, and all for --json.")
+@click.option("--after", type=click.IntRange(-1, MOST), default=-1, metavar="SEQ", help="Begin after this record.")
+@click.option("--limit", type=COUNT, help="How many records at most; default: 500, and all for --json.")
 @json_option
 def show_command(run: str, full: bool, after: int, limit: int | None, as_json: bool) -> None:
     """Draw what happened in RUN: each turn with its tool, outcome, verdict, time, tokens and cost.
@@ -107,7 +109,7 @@ def tail_command(run: str, lines: int | None, as_json: bool) -> None:
 @click.option("--agent", metavar="ID", help="Only in runs of this agent.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only in runs that stand so.")
 @click.option("--since", callback=moment, metavar="TIME", help="Only records since: 30d, 12h, 2026-01-31.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many at most.")
+@click.option("--limit", type=COUNT, default=20, show_default=True, help="How many at most.")
 @json_option
 def search_command(
     words: str,
@@ -268,7 +270,7 @@ async def _print_json(store: RunStore, run: RunInfo, after: int, limit: int | No
 
 
 def _indented(data: Any, depth: int) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False).replace("\n", "\n" + " " * depth)
+    return harmless_json(json.dumps(data, indent=2, ensure_ascii=False)).replace("\n", "\n" + " " * depth)
 
 
 async def _echo(text: str, *, newline: bool = True) -> None:
@@ -277,7 +279,7 @@ async def _echo(text: str, *, newline: bool = True) -> None:
 
 
 def _json_line(stored: StoredRecord) -> str:
-    return json.dumps(msgspec.to_builtins(stored), ensure_ascii=False)
+    return harmless_json(encode_json(stored).decode())
 
 
 def _count(records: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,8 @@ from trueup.runs import Ended, RunStore, Started, Turn
 AGENT = "mcp"
 # Less than a client waits for an answer.
 PATIENCE_SECS = 25
+
+_TURN_FIELDS = [name for name in Turn.__struct_fields__ if name != "index"]
 
 Ending = Literal["completed", "cancelled"]
 
@@ -72,12 +75,13 @@ class Desk:
         self, intent: str, run_id: str, turns: list[dict[str, Any]], end: Ending | None, summary: str
     ) -> dict[str, Any]:
         """Turns of the agent's own work, on a run that it began here."""
+        records = _turns(turns)
         if not run_id:
             run_id = await self._begin(intent)
         elif run_id not in self._open_runs:
             raise InputError(f"run {run_id} was not begun here, or has ended; leave run_id empty to begin one")
-        if turns:
-            await self._store.append(run_id, _turns(turns))
+        if records:
+            await self._store.append(run_id, records)
         if end is not None:
             self._open_runs.discard(run_id)
             await self._store.end(run_id, Ended(end, summary))
@@ -87,7 +91,9 @@ class Desk:
     async def leave(self) -> None:
         """End what the agent left open."""
         for run_id in self._open_runs:
-            await self._store.end(run_id, Ended("incomplete", termination="the agent left"))
+            # Somebody else may have ended it.
+            with suppress(InputError):
+                await self._store.end(run_id, Ended("incomplete", termination="the agent left"))
 
     async def _begin(self, intent: str) -> str:
         if not intent.strip():
@@ -105,10 +111,14 @@ class _Unheard:
 
 
 def _folder(repo: str) -> Path:
-    folder = Path(repo)
-    if not folder.is_dir():
-        raise InputError(f"{repo} is no folder; `repo` is the path of a repository on this machine")
-    return folder.resolve()
+    try:
+        is_folder = bool(repo) and Path(repo).is_dir()
+    except OSError:
+        # A name that no file system has.
+        is_folder = False
+    if not is_folder:
+        raise InputError(f"{repo[:200]!r} is no folder; `repo` is the path of a repository on this machine")
+    return Path(repo).resolve()
 
 
 def _contract(data: dict[str, Any] | None) -> Contract | None:
@@ -125,6 +135,12 @@ def _contract(data: dict[str, Any] | None) -> Contract | None:
 
 
 def _turns(turns: list[dict[str, Any]]) -> list[Turn]:
+    for place, turn in enumerate(turns, start=1):
+        unknown = sorted(turn.keys() - {*_TURN_FIELDS})
+        if unknown:
+            # Kept silently, it would be lost silently.
+            which = "the first" if place == 1 else f"number {place}"
+            raise InputError(f"turns: unknown field {unknown[0]!r} in {which}; a turn has {', '.join(_TURN_FIELDS)}")
     try:
         return msgspec.convert([{**turn, "kind": "turn"} for turn in turns], list[Turn])
     except msgspec.ValidationError as error:

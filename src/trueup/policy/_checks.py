@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -106,7 +107,12 @@ def _paths(action: Action, key: str | None) -> Iterator[tuple[str, str, str]]:
         if key in (None, param):
             yield from ((param, path, folder) for path in paths_in(value))
     for param, reading in _readings(action, key):
-        yield from ((param, path, f"{folder}/{below}" if folder else below) for path, below in paths_run(reading))
+        yield from ((param, path, _below(folder, below)) for path, below in paths_run(reading))
+
+
+def _below(folder: str, changed: str) -> str:
+    """Where a text is that was started in a folder and has changed to another."""
+    return changed if changed.startswith("~") else posixpath.join(folder, changed)
 
 
 def deny_command(key: str | None, patterns: Sequence[CommandPattern]) -> Check:
@@ -130,9 +136,10 @@ def _why_denied(reading: Reading, patterns: Sequence[CommandPattern]) -> str:
             if certainty is wanted:
                 advice = "" if wanted is Certainty.YES else "; write out what it runs"
                 return f"{words} denied command '{pattern.text}': {command}{advice}"
-    if reading.unread:
+    unread = (*reading.unread, *reading.doubts)
+    if unread:
         named = ", ".join(f"'{pattern.text}'" for pattern in patterns)
-        return f"cannot be read, so it may run denied command {named}: {reading.unread[0]}; write out what it runs"
+        return f"cannot be read, so it may run denied command {named}: {unread[0]}; write out what it runs"
     return ""
 
 
@@ -158,7 +165,8 @@ def _why_not_allowed(reading: Reading, patterns: Sequence[CommandPattern]) -> st
     if reading.unread:
         return f"cannot be read, and only some commands are allowed: {reading.unread[0]}"
     for command in reading.commands:
-        if not _is_allowed(command, reading, patterns):
+        # Whether a launcher may start whatever it likes is said by allowing the launcher.
+        if not command.is_guess and not _is_allowed(command, reading, patterns):
             return f"runs {command}, which is not among the allowed commands"
     return ""
 
@@ -191,12 +199,16 @@ def _readings(action: Action, key: str | None) -> Iterator[tuple[str, Reading]]:
 
 
 def _reading(given: Any, arguments: Any) -> Reading:
+    """What a command is, with its arguments where a tool has them apart."""
+    if isinstance(arguments, str):
+        arguments = [arguments] if _are_words(given) else arguments
+    elif not _are_words(arguments or ()):
+        return Reading(unread=("its arguments are neither a text nor a list of words",))
     if isinstance(given, str):
-        # A program and its arguments apart, as some tools have them.
-        rest = shlex.join(arguments) if arguments and _are_words(arguments) else ""
+        rest = arguments if isinstance(arguments, str) else shlex.join(arguments or ())
         return read_shell(f"{given} {rest}" if rest else given)
     if _are_words(given):
-        return read_words(tuple(given))
+        return read_words((*given, *(arguments or ())))
     return Reading(unread=("it is neither a text nor a list of words",))
 
 

@@ -14,16 +14,14 @@ from msgspec import Struct
 
 from trueup.core.errors import InputError
 
-from ._shell import UNKNOWN, SimpleCommand, Word
+from ._shell import GIT_VALUED_OPTIONS, UNKNOWN, SimpleCommand, Word
 
 # Where the system keeps its programs: `/usr/bin/git` is `git`, and `./git` is somebody's own.
 _SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin")
 # Options in front of a subcommand that take the next word. Of programs that are not here it is not known, so that both
 # ways of reading are tried.
 _VALUED_OPTIONS = {
-    "git": frozenset(
-        "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env --attr-source".split()
-    ),
+    "git": GIT_VALUED_OPTIONS,
     "docker": frozenset("-H --host -c --context -l --log-level --config --tlscacert --tlscert --tlskey".split()),
     "gh": frozenset("-R --repo --hostname".split()),
 }
@@ -71,6 +69,8 @@ class CommandPattern(Struct, frozen=True):
         if not command.words:
             return Certainty.NO
         found = self._denies(command.words)
+        if command.is_guess:
+            return min(Certainty.PERHAPS, found)
         if found is Certainty.NO and UNKNOWN in posixpath.basename(command.words[0].text):
             # A program that is not known may start what follows it, as `sudo` does.
             behind = (self._denies(command.words[place:]) for place in range(1, len(command.words)))
@@ -79,6 +79,10 @@ class CommandPattern(Struct, frozen=True):
 
     def _denies(self, words: Sequence[Word]) -> Certainty:
         program, *rest = words
+        name = posixpath.basename(program.text)
+        if self.leading and name == f"{self.program}-{self.leading[0]}":
+            # `git-push`, where git keeps its subcommands.
+            program, rest = Word(self.program), [Word(self.leading[0]), *rest]
         found = self._is_program(program)
         if program.splits:
             # The rest of the command may be in the same variable.

@@ -95,7 +95,7 @@ def _policies_of(document: Document) -> tuple[AnyPolicy, ...]:
             policy = _understood(entry)
         except _MistakeError as mistake:
             at = document.locate((*place, *mistake.path), key=mistake.is_key)
-            raise InputError(f"{at}: {mistake.what}{_in(entry)}") from None
+            raise InputError(f"{at}: {mistake.what}{_nearest_rule(mistake, entry)}{_in(entry)}") from None
         if policy.name in found:
             raise InputError(f"{document.locate((*place, 'name'))}: there is already a policy {policy.name!r}")
         found[policy.name] = policy
@@ -107,7 +107,22 @@ def policy_file(folder: Path) -> Path | None:
     start = folder.absolute()
     root = next((place for place in (start, *start.parents) if (place / ".git").exists()), start)
     file = root / POLICY_FILE
-    return file if file.exists() else None
+    try:
+        file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        # Whoever reads it says why it cannot be read: rules that nobody sees are not the same as no rules.
+        return file
+    return file
+
+
+def _nearest_rule(mistake: _MistakeError, entry: Mapping[str, Any]) -> str:
+    """What a person who misspelled a rule may have meant; clients of the wire wait for the text without it."""
+    if mistake.path != ("rule",) or not isinstance(entry.get("rule"), str):
+        return ""
+    nearest = difflib.get_close_matches(entry["rule"], RULES, n=1)
+    return f"; did you mean {nearest[0]!r}?" if nearest else f"; it is one of {', '.join(RULES)}"
 
 
 def _in(entry: Mapping[str, Any]) -> str:

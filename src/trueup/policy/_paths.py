@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -15,6 +16,11 @@ from ._shell import Reading, folder_before_unknown
 from ._texts import texts_in
 
 LONGEST_PATH = 4096
+# A home that nobody told of is still not the folder of the work.
+_SOME_HOME = "/~"
+_FILE_URL = re.compile(r"file:(?://[^/]*)?", re.IGNORECASE)
+# `-Isecrets`, `-f.env`: a short option and its value in one word.
+_SHORT_OPTION = re.compile(r"-[A-Za-z](?=[^-=])")
 _WILD = re.compile(r"\*\*/|/\*\*$|\*\*|\*|\?|\[!?[^\]/]+\]")
 _SPELLED = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
@@ -28,16 +34,25 @@ class Place(Struct, frozen=True):
 
     def forms(self, path: str, folder: str = "") -> Iterator[str]:
         """A path without `..` and below the root where it is there, as it is written and as it is meant."""
-        path = path.removeprefix("file://")
+        if _FILE_URL.match(path):
+            path = unquote(_FILE_URL.sub("", path))
         if path.startswith("~"):
             yield posixpath.normpath(path)
-            return
-        whole = posixpath.normpath(posixpath.join(self.root, folder, path))
+        whole = posixpath.normpath(posixpath.join(self.root, self._from_home(folder), self._from_home(path)))
         yield self._below(whole)
         if self.resolve is not None and self.root:
             # What no file system can have leads nowhere.
             with suppress(OSError, ValueError):
                 yield self._below(self.resolve(whole))
+
+    def _from_home(self, path: str) -> str:
+        """With the home written out: `~`, `~/x`, and `~name/x` for whose home it is; `~+` is where one is."""
+        first, _, rest = path.partition("/")
+        if first == "~+":
+            return rest
+        if not first.startswith("~") or first[1:] not in ("", posixpath.basename(self.home)):
+            return path
+        return f"{self.home or _SOME_HOME}/{rest}"
 
     def _below(self, path: str) -> str:
         # POSIX leaves two slashes at the start as they are.
@@ -45,7 +60,8 @@ class Place(Struct, frozen=True):
         root = self.root.rstrip("/")
         if root and (path == root or path.startswith(f"{root}/")):
             return path[len(root) + 1 :] or "."
-        return f"~{path[len(self.home) :]}" if self.home and f"{path}/".startswith(f"{self.home}/") else path
+        home = self.home or _SOME_HOME
+        return f"~{path[len(home) :]}" if f"{path}/".startswith(f"{home}/") else path
 
 
 class PathGlob:
@@ -63,10 +79,13 @@ class PathGlob:
 
 
 def paths_in(value: Any) -> Iterator[str]:
-    """Every text that can be a path: of one line and not too long."""
-    return (
-        text for text in texts_in(value) if text and len(text) <= LONGEST_PATH and "\n" not in text and "\0" not in text
-    )
+    """Every text that can be a path: of one line and not too long. Blanks around it are often taken away."""
+    for text in texts_in(value):
+        bare = text.strip()
+        if bare and len(bare) <= LONGEST_PATH and not {"\n", "\0"} & set(bare):
+            yield bare
+            if text != bare and "\n" not in text:
+                yield text
 
 
 def paths_run(reading: Reading) -> Iterator[tuple[str, str]]:
@@ -75,10 +94,16 @@ def paths_run(reading: Reading) -> Iterator[tuple[str, str]]:
     words = [*reading.files, *(word for command in reading.commands for word in command.words)]
     for word in words:
         known = folder_before_unknown(word)
-        # `--file=x`, `if=x` and curl's `@x` name files as well.
-        for path in {known, known.rpartition("=")[2], known.rpartition("@")[2]} - {""}:
+        # `--file=x`, `if=x`, curl's `@x`, `HEAD:x` and `-Ix` name files as well.
+        parts = {known, *(known.rpartition(sign)[2] for sign in "=@"), known.partition(":")[2], _attached(known)}
+        for path in parts - {""}:
             if len(path) <= LONGEST_PATH:
                 yield from ((path, folder) for folder in folders)
+
+
+def _attached(word: str) -> str:
+    option = _SHORT_OPTION.match(word)
+    return word[option.end() :] if option else ""
 
 
 def _compiled(pattern: str, is_name: bool) -> Searcher:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ class Database:
     def open(cls, url: str | None) -> Database:
         """Open it, made or brought up to date where necessary. Without an address, the one that the user set."""
         parsed = _parse(url or user_settings().database_url or None)
-        database = cls(_engine(parsed), parsed.database or "" if _is_sqlite(parsed) else repr(parsed))
+        database = cls(_engine(parsed), _named(parsed))
         try:
             database._bring_up_to_date()
         except BaseException:
@@ -75,8 +76,12 @@ class Database:
         """Execute what cannot be part of a transaction."""
         with self._explained(), self._engine.connect() as plain:
             driver: Any = plain.execution_options(isolation_level="AUTOCOMMIT").connection.driver_connection
-            for statement in statements:
-                driver.execute(statement)
+            try:
+                for statement in statements:
+                    driver.execute(statement)
+            except self._engine.dialect.loaded_dbapi.Error as error:
+                # Past SQLAlchemy, and so not one of its errors.
+                raise InfrastructureError(f"{self.where}: {_explain(error)}") from error
 
     def hold(self, number: int) -> Connection:
         """A connection that holds an advisory lock of PostgreSQL until it is closed for good."""
@@ -100,13 +105,24 @@ class Database:
             raise InfrastructureError(f"{self.where}: {_explain(error)}") from error
 
 
-def _explain(error: SQLAlchemyError) -> str:
+# What a part of a driver's message means for the person who meets it.
+_MEANINGS = {
+    "locked": f"another process has held the database for {BUSY_SECS} s; try again when it is done",
+    "not a database": "this is no database; move the file away, and trueup makes a new one",
+    "malformed": "the database is damaged; bring back a copy of it, or move the file away, and trueup makes a new one",
+    "is full": "the disk is full; nothing of this was kept",
+    "readonly": "the database may only be read, and trueup has to write to it; whose is it?",
+    "unable to open": "this cannot be opened as a database; is it a file, in a folder that is there and yours?",
+}
+_UNREACHABLE = re.compile(r"resolve host|connection.*(failed|refused)", re.DOTALL)
+
+
+def _explain(error: Exception) -> str:
     reason = str(getattr(error, "orig", None) or error)
-    if "locked" in reason:
-        return f"another process has held the database for {BUSY_SECS} s; try again when it is done"
-    if "not a database" in reason:
-        return "this is no database; move the file away, and trueup makes a new one"
-    if "connection" in reason and ("failed" in reason or "refused" in reason):
+    for part, meaning in _MEANINGS.items():
+        if part in reason:
+            return meaning
+    if _UNREACHABLE.search(reason):
         return f"the database cannot be reached ({' '.join(reason.split())}); is the server running, and the address right?"
     return f"the database failed ({reason}); nothing of this was kept"
 
@@ -116,14 +132,27 @@ def _parse(url: str | None) -> URL:
         return URL.create("sqlite", database=str(data_folder() / "trueup.db"))
     try:
         parsed = make_url(url)
-    except ArgumentError:
-        raise InputError(f"{url!r} is no database: use sqlite:///PATH or postgresql://USER@HOST/NAME") from None
+    except (ArgumentError, ValueError):
+        # Not the whole of it: there may be a password in it.
+        start = re.split(r"[:/@]", url)[0]
+        raise InputError(f"{start!r}… is no database: use sqlite:///PATH or postgresql://USER@HOST/NAME") from None
+    if "@" in (parsed.host or ""):
+        raise InputError(f"{parsed.drivername}://…: a password with an @ in it is written with %40 in an address")
+    if _is_sqlite(parsed) and parsed.query:
+        raise InputError(f"{_named(parsed)}: a database in a file takes no options behind a question mark")
     if parsed.drivername in ("postgresql", "postgres"):
         # The driver that trueup[postgres] brings; SQLAlchemy would look for another one.
         parsed = parsed.set(drivername="postgresql+psycopg")
     if _is_sqlite(parsed) and parsed.database in (None, "", ":memory:"):
-        raise InputError(f"{url}: a database in memory keeps nothing; use sqlite:///PATH")
+        raise InputError(f"{_named(parsed) or 'sqlite://'}: a database in memory keeps nothing; use sqlite:///PATH")
     return parsed
+
+
+def _named(url: URL) -> str:
+    """An address as it may be shown: passwords also stand in options."""
+    if _is_sqlite(url):
+        return url.database or ""
+    return repr(url.set(query={}))
 
 
 def _is_sqlite(url: URL) -> bool:
@@ -137,9 +166,9 @@ def _engine(url: URL) -> Engine:
         # A server can be restarted under a connection that waits to be used again.
         engine = create_engine(url, pool_pre_ping=not _is_sqlite(url))
     except (NoSuchModuleError, ModuleNotFoundError) as error:
-        raise InputError(f"{url!r}: cannot be used ({error}); for PostgreSQL, install trueup[postgres]") from None
+        raise InputError(f"{_named(url)}: cannot be used ({error}); for PostgreSQL, install trueup[postgres]") from None
     if engine.dialect.name not in ("sqlite", "postgresql"):
-        raise InputError(f"{url!r}: cannot be used; use sqlite:///PATH or postgresql://USER@HOST/NAME")
+        raise InputError(f"{_named(url)}: cannot be used; use sqlite:///PATH or postgresql://USER@HOST/NAME")
     if _is_sqlite(url):
         event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin)

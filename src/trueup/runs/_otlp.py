@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -43,14 +44,15 @@ async def export_otlp(store: RunStore, run: RunInfo, *, content: bool = False) -
 
 async def send_otlp(store: RunStore, run: RunInfo, endpoint: str, *, content: bool = False) -> int:
     """Send a run to a collector; how many spans it took."""
-    exporter = _exporter(endpoint)
+    answers = _Answers()
+    exporter = _exporter(endpoint, answers)
     sent = 0
     try:
         async for spans in _batches(store, run, content=content):
             if not await asyncio.to_thread(_export, exporter, spans):
                 raise InfrastructureError(
-                    f"{endpoint}: the collector took {sent} spans of run {run.run_id} and then none; "
-                    "is it running, and does it take OTLP over HTTP there?"
+                    f"{_without_password(endpoint)}: the collector took {sent} spans of run {run.run_id} and then none "
+                    f"({answers}); is it running, and does it take OTLP over HTTP there?"
                 )
             sent += len(spans)
     finally:
@@ -130,7 +132,7 @@ async def live_export(
 
     `tell` hears when the collector stops taking spans, when it takes them again, and how many did not wait for it.
     """
-    exporter = _exporter(endpoint)
+    exporter = _exporter(endpoint, _Answers())
     async with store.tapped(most_waiting) as tap:
         live = LiveExport(store, tap, exporter, tell, content=content)
         working = asyncio.create_task(live.work())
@@ -175,20 +177,53 @@ def _require() -> None:
         raise InputError("OpenTelemetry is not installed: pip install 'trueup[otlp]'") from None
 
 
-def _exporter(endpoint: str) -> Any:
+class _Answers:
+    """What a collector answered last. Only the status counts: a body is not waited for, and can be endless."""
+
+    def __init__(self) -> None:
+        self._status: int | None = None
+
+    def __str__(self) -> str:
+        return "no answer" if self._status is None else f"it answered {self._status}"
+
+    def take(self, response: Any, **_: Any) -> Any:
+        """As a hook of `requests`: the answer without its body, and a redirection, which nobody follows, as a refusal."""
+        response.close()
+        self._status = response.status_code
+        bare = type(response)()
+        bare.status_code = 400 if 300 <= response.status_code < 400 else response.status_code
+        bare.reason = response.reason
+        return bare
+
+
+def _exporter(endpoint: str, answers: _Answers) -> Any:
     _require()
+    import requests
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
     # It would print what is told here in our own words.
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
-    return OTLPSpanExporter(endpoint=_address(endpoint), timeout=TIMEOUT_SECS)
+    session = requests.Session()
+    session.stream = True
+    session.hooks["response"] = [answers.take]
+    return OTLPSpanExporter(endpoint=_address(endpoint), timeout=TIMEOUT_SECS, session=session)
 
 
 def _address(endpoint: str) -> str:
-    parsed = urlsplit(endpoint)
-    if parsed.scheme not in ("http", "https") or not parsed.hostname:
-        raise InputError(f"{endpoint!r} is no collector: use http://HOST:4318")
+    try:
+        parsed = urlsplit(endpoint)
+        is_usable = (
+            parsed.scheme in ("http", "https") and bool(parsed.hostname) and (parsed.port is None or parsed.port)
+        )
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise InputError(f"{_without_password(endpoint)!r} is no collector: use http://HOST:4318")
     return endpoint if parsed.path.strip("/") else f"{endpoint.rstrip('/')}/v1/traces"
+
+
+def _without_password(endpoint: str) -> str:
+    return re.sub(r"//[^/]*@", "//", endpoint)
 
 
 def _export(exporter: Any, spans: Sequence[ReadableSpan]) -> bool:

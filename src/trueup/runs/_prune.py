@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, delete, func, select
 
+from trueup.core.errors import InfrastructureError
+
 from ._database import Database
-from ._encoding import payload_hashes
+from ._encoding import clean, payload_hashes
 from ._records import Pruned, RunInfo
 from ._search import forget
 from ._tables import payloads, records, runs
@@ -23,7 +25,7 @@ def removable(connection: Connection, before: str | None, keep: int, kind: str |
     """
     query = select(runs).where(runs.c.status != "in_progress")
     if kind is not None:
-        query = query.where(runs.c.kind == kind)
+        query = query.where(runs.c.kind == clean(kind))
     newest_first = query.order_by(runs.c.ended_at.desc(), runs.c.run_id.desc())
     ended = [run_info(row) for row in connection.execute(newest_first).mappings()][keep:]
     return [run for run in reversed(ended) if before is None or (run.ended_at or "") < before]
@@ -36,9 +38,7 @@ def prune(database: Database, before: str | None, keep: int, kind: str | None) -
     gone = [run for run in wanted if _remove(database, run.run_id)]
     count = sum(run.record_count for run in gone)
     freed = _remove_unused_payloads(database)
-    if gone or freed:
-        _give_back(database)
-    return Pruned(gone, count, freed)
+    return Pruned(gone, count, freed, kept_space=_give_back(database) if gone or freed else None)
 
 
 def _remove(database: Database, run_id: str) -> bool:
@@ -70,10 +70,15 @@ def _all_places(connection: Connection) -> Iterator[str]:
     yield from connection.scalars(query)
 
 
-def _give_back(database: Database) -> None:
-    """Make the file smaller, or let PostgreSQL use the space again. Neither can be part of a transaction."""
-    if database.is_sqlite:
-        optimize = "INSERT INTO search_words (search_words) VALUES ('optimize')"
-        database.maintain(optimize, "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")
-    else:
-        database.maintain("VACUUM runs, records, payloads, searchable")
+def _give_back(database: Database) -> str | None:
+    """Make the file smaller, or let PostgreSQL use the space again. Neither can be part of a transaction.
+
+    What was removed is removed, also where this fails (the file is written anew, and the disk may be full): why it did.
+    """
+    optimize = "INSERT INTO search_words (search_words) VALUES ('optimize')"
+    in_file = (optimize, "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")
+    try:
+        database.maintain(*in_file if database.is_sqlite else ("VACUUM runs, records, payloads, searchable",))
+    except InfrastructureError as error:
+        return str(error)
+    return None

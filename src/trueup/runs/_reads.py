@@ -14,6 +14,8 @@ from ._records import KINDS, RunInfo, StoredRecord
 from ._tables import payloads, records, runs
 from ._writes import chunks, run_info
 
+LONGEST_ID = 64
+
 
 def get(connection: Connection, run_id: str) -> RunInfo | None:
     """One run by its whole id."""
@@ -23,6 +25,9 @@ def get(connection: Connection, run_id: str) -> RunInfo | None:
 
 def find(connection: Connection, prefix: str, kind: str | None) -> RunInfo:
     """The run that somebody means by the beginning of its id."""
+    if len(prefix) > LONGEST_ID:
+        raise InputError(f"an id has no more than {LONGEST_ID} characters, and this has {len(prefix)}")
+    prefix = clean(prefix)
     exact = get(connection, prefix)
     if exact is not None and kind in (None, exact.kind):
         return exact
@@ -44,7 +49,7 @@ def list_runs(connection: Connection, kind: str | None, agent_id: str | None, li
     """Runs, newest first."""
     query = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
     if kind is not None:
-        query = query.where(runs.c.kind == kind)
+        query = query.where(runs.c.kind == clean(kind))
     if agent_id is not None:
         query = query.where(runs.c.agent_id == clean(agent_id))
     return [run_info(row) for row in connection.execute(query).mappings()]

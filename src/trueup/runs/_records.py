@@ -153,8 +153,9 @@ class Found(Struct, frozen=True):
 
 
 class Pruned(Struct, frozen=True):
-    """What was removed, or would be."""
+    """What was removed, or would be. `kept_space`: why the file is as large as before, if it is."""
 
     runs: list[RunInfo]
     records: int
     payloads: int = 0
+    kept_space: str | None = None

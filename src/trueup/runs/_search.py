@@ -12,6 +12,8 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Connection, RowMapping, Select, and_, column, func, insert, select, text, update
 
+from trueup.core.errors import InputError
+
 from ._database import Database
 from ._encoding import clean, payload_hashes
 from ._records import Found, RunInfo
@@ -20,6 +22,7 @@ from ._words import MOST_PACKED, Part, parts, snippet, text_of, words
 from ._writes import chunks, run_info
 
 AT_ONCE = 1000
+MOST_WORDS = 500
 
 
 class Wanted(Struct, frozen=True):
@@ -44,7 +47,9 @@ class _Progress(Struct, frozen=True):
 
 def search(connection: Connection, wanted: Wanted) -> list[Found]:
     """Records that have all the words, the latest first."""
-    question = parts(wanted.question)
+    question = list(dict.fromkeys(parts(wanted.question)))
+    if sum(len(part.words) for part in question) > MOST_WORDS:
+        raise InputError(f"that is too much to look for at once: {MOST_WORDS} words are enough")
     if not question:
         return []
     query = _narrowed(_matching(connection, question), wanted).limit(wanted.limit)

@@ -5,7 +5,17 @@ substitutions, behind `sudo` or `xargs`, in the text given to `bash -c`. What th
 word that is only known when it runs stays unknown, and a piece that cannot be read is named.
 """
 
+from ._git import VALUED_OPTIONS as GIT_VALUED_OPTIONS
 from ._reader import Reading, SimpleCommand, read_shell, read_words
 from ._words import UNKNOWN, Word, folder_before_unknown
 
-__all__ = ["UNKNOWN", "Reading", "SimpleCommand", "Word", "folder_before_unknown", "read_shell", "read_words"]
+__all__ = [
+    "GIT_VALUED_OPTIONS",
+    "UNKNOWN",
+    "Reading",
+    "SimpleCommand",
+    "Word",
+    "folder_before_unknown",
+    "read_shell",
+    "read_words",
+]

@@ -6,11 +6,20 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from ._git import git_texts
 from ._words import UNKNOWN, Word
 
-SHELLS = frozenset("bash sh dash zsh ksh ash rbash fish".split())
+# The texts of those that are not of bash's family are mostly not understood, and so refused.
+SHELLS = frozenset(
+    "bash sh dash zsh ksh ash rbash fish csh tcsh mksh lksh oksh yash posh hush elvish nu xonsh pwsh powershell".split()
+)
+# Variables whose value is run by the program that they are set for.
+RUN_VARIABLES = frozenset(
+    "GIT_SSH_COMMAND GIT_SSH GIT_PAGER PAGER GIT_EDITOR EDITOR VISUAL GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF GIT_ASKPASS"
+    " GIT_PROXY_COMMAND PROMPT_COMMAND RSYNC_RSH CVS_RSH MANPAGER BROWSER".split()
+)
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
@@ -31,13 +40,19 @@ class Launcher(Struct, frozen=True):
 
 
 class Started(Struct, frozen=True):
-    """What a command starts: commands by their words, shell texts, or what a shell reads from its input."""
+    """What a command starts: commands by their words, shell texts, or what a shell reads from its input.
+
+    `guesses` and `lines`: where it is not known how many words are the launcher's own, every tail that may be the
+    command, and every word that may be a shell text.
+    """
 
     commands: tuple[tuple[Word, ...], ...] = ()
     texts: tuple[Word, ...] = ()
     variables: tuple[str, ...] = ()
     reads_input: bool = False
     quiet: bool = False
+    guesses: tuple[tuple[Word, ...], ...] = ()
+    lines: tuple[Word, ...] = ()
 
 
 def _launcher(
@@ -65,8 +80,6 @@ _LAUNCHERS = {
     "doas": _launcher("-u -C"),
     "gosu": _launcher("", 1),
     "su": _launcher("-s --shell -g --group -G --supp-group -w --whitelist-environment", 99, "-c --command"),
-    "runuser": _launcher("-u --user -s --shell -g --group -G --supp-group -w", 0, "-c --command"),
-    "sg": _launcher("", 1, "-c"),
     "chroot": _launcher("--userspec --groups", 1),
     "unshare": _launcher("-R --root -w --wd -S --setuid -G --setgid"),
     "nsenter": _launcher("-t --target -S --setuid -G --setgid"),
@@ -90,17 +103,43 @@ _LAUNCHERS = {
         "-I -n --max-args -P --max-procs -L --max-lines -d --delimiter -E -s --max-chars -a --arg-file --process-slot-var"
     ),
     "parallel": _launcher("-j --jobs -a --arg-file -I --timeout --retries --delay --joblog --results -S --sshlogin"),
+    "linux32": _launcher(quiet=True),
+    "linux64": _launcher(quiet=True),
+    "catchsegv": _launcher(quiet=True),
+    "dbus-run-session": _launcher("--config-file --dbus-daemon"),
+    "torsocks": _launcher("-u --user -p --pass -a --address -P --port"),
+    "proxychains": _launcher("-f"),
+    "proxychains4": _launcher("-f"),
+    "entr": _launcher(),
     "npx": _launcher("-p --package", text="-c --call"),
     "bunx": _launcher("-p --package"),
     "uvx": _launcher("--from --with --python -p"),
 }
 _RUNNERS = frozenset(
     "uv run|poetry run|pdm run|pipenv run|hatch run|rye run|pixi run|pnpm exec|pnpm dlx|yarn exec|yarn dlx|npm exec|bun x|"
-    "bundle exec|mise exec|conda run".split("|")
+    "bundle exec|mise exec|conda run|devbox run|rbenv exec|pyenv exec|asdf exec".split("|")
 )
 _RUN_IN = _launcher(
     "--extra --group --only-group --with --python -p --package --env-file --directory --project -e --environment -n --name"
 )
+# Launchers with too many options to know them all, and the subcommands that launch; none: it always does.
+_LOOSE: dict[str, frozenset[str]] = {
+    **dict.fromkeys("docker podman nerdctl kubectl oc lxc".split(), frozenset("run exec debug".split())),
+    **dict.fromkeys("docker-compose podman-compose".split(), frozenset("run exec".split())),
+    "nix": frozenset("develop shell run".split()),
+    "direnv": frozenset(["exec"]),
+    "tmux": frozenset(
+        "new new-session neww new-window splitw split-window respawn-pane respawn-window run run-shell send send-keys"
+        " popup display-popup if if-shell pipe-pane".split()
+    ),
+    **dict.fromkeys(
+        "gdb lldb valgrind perf rr screen rlwrap firejail bwrap nix-shell xvfb-run faketime setarch cpulimit ld.so"
+        " start-stop-daemon numactl dtach zellij fd fdfind expect sg runuser pkexec".split(),
+        frozenset(),
+    ),
+}
+_LOADER = re.compile(r"ld(-linux.*)?\.so(\.\d+)*")
+MOST_GUESSES = 40
 # Further words of input follow those that are given.
 _APPENDING = frozenset({"xargs", "parallel"})
 
@@ -114,8 +153,20 @@ def started_by(words: Sequence[Word]) -> Started | None:
         return _READERS[name](words[1:])
     if len(words) > 1 and f"{name} {words[1].text}" in _RUNNERS:
         return _launched(words[2:], _RUN_IN, name)
+    if name in _LOOSE or _LOADER.fullmatch(name):
+        return _guessed(words[1:], _LOOSE.get(name, frozenset()))
     launcher = _LAUNCHERS.get(name)
     return _launched(words[1:], launcher, name) if launcher else None
+
+
+def _guessed(words: Sequence[Word], verbs: frozenset[str]) -> Started | None:
+    """What a launcher may start: any of its last words, and any of its words that has blanks."""
+    first = next((place + 1 for place, word in enumerate(words) if word.text in verbs), None) if verbs else 0
+    if first is None:
+        return None
+    rest = words[first:]
+    tails = (tuple(rest[place:]) for place in range(min(len(rest), MOST_GUESSES)))
+    return Started(guesses=tuple(tails), lines=tuple(word for word in rest if " " in word.text))
 
 
 def _launched(words: Sequence[Word], launcher: Launcher, name: str) -> Started | None:
@@ -252,6 +303,45 @@ def _find_commands(words: Sequence[Word]) -> Iterator[tuple[Word, ...]]:
         yield tuple(inner)
 
 
+def _xargs(words: Sequence[Word]) -> Started | None:
+    started = _launched(words, _LAUNCHERS["xargs"], "xargs")
+    mark = _replaced(words)
+    if started is None or not mark:
+        return started
+    # The input takes the place of the mark, and nothing is put behind the words.
+    commands = (tuple(_marked(word, mark) for word in command[:-1]) for command in started.commands)
+    return structs.replace(started, commands=tuple(commands))
+
+
+def _replaced(words: Sequence[Word]) -> str:
+    """The mark of `xargs` that the input takes the place of, if there is one."""
+    for place, word in enumerate(words):
+        if word.text in ("-I", "-J"):
+            return "".join(following.text for following in words[place + 1 : place + 2])
+        if not word.text.startswith("-"):
+            return ""
+        if attached := re.match(r"(?:-[IJi]|--replace=?)(.*)", word.text, re.DOTALL):
+            return attached[1] or "{}"
+    return ""
+
+
+def _marked(word: Word, mark: str) -> Word:
+    if mark not in word.text:
+        return word
+    return Word(word.text.replace(mark, UNKNOWN), word.splits, is_input=True)
+
+
+def _git(words: Sequence[Word]) -> Started | None:
+    texts = tuple(git_texts(words))
+    return Started(texts=texts) if texts else None
+
+
+def _at(words: Sequence[Word]) -> Started | None:
+    """`at`, `batch` and `crontab -` run later what they read now."""
+    only_tells = any(word.text in ("-l", "-r", "-c", "-e", "-V", "-f") for word in words)
+    return None if only_tells else Started(reads_input=True)
+
+
 def joined(words: Sequence[Word]) -> Word:
     """Words put together with blanks, as `eval` does."""
     return Word(" ".join(word.text for word in words), any(word.splits for word in words))
@@ -266,4 +356,7 @@ _READERS: dict[str, Callable[[Sequence[Word]], Started | None]] = {
     "source": _source,
     ".": _source,
     "find": _find,
+    "xargs": _xargs,
+    "git": _git,
+    **dict.fromkeys(("at", "batch"), _at),
 }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ._grammar import LONGEST_BYTES, UnreadableError, descendants, parse
-from ._launchers import Started, joined, started_by
+from ._launchers import RUN_VARIABLES, Started, joined, started_by
 from ._words import NOBODY_KNOWS, UNKNOWN, Expander, Word
 
 if TYPE_CHECKING:
@@ -38,12 +38,14 @@ _PIPED = ("pipeline", "redirected_statement", "negated_command")
 class SimpleCommand(Struct, frozen=True):
     """One command with its words, and the variables set in front of it as they stand there.
 
-    `is_quiet`: it only starts commands that were read as well. No words at all: only variables are set.
+    `is_quiet`: it only starts commands that were read as well. `is_guess`: a part of another command that this may
+    start. No words at all: only variables are set.
     """
 
     words: tuple[Word, ...]
     variables: tuple[str, ...] = ()
     is_quiet: bool = False
+    is_guess: bool = False
 
     def __str__(self) -> str:
         return _shown(" ".join((*self.variables, *(word.text for word in self.words))))
@@ -52,12 +54,13 @@ class SimpleCommand(Struct, frozen=True):
 class Reading(Struct, frozen=True):
     """What a text runs, and what it hides.
 
-    `unread`: why a piece that is run could not be read. `files`: what is redirected from and to. `folders`: where it
+    `unread`: why a piece that is run could not be read. `doubts`: the same of a piece that may be run. `files`: what is redirected from and to. `folders`: where it
     changes to. `functions`: names that the text itself gives a meaning.
     """
 
     commands: tuple[SimpleCommand, ...] = ()
     unread: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     files: tuple[Word, ...] = ()
     folders: tuple[Word, ...] = ()
     functions: frozenset[str] = frozenset()
@@ -86,11 +89,15 @@ def read_words(words: Sequence[str]) -> Reading:
 
 
 class _Text(Struct, frozen=True):
-    """A text that waits to be read. `is_aside`: only for what else it may run, since it stands somewhere else as well."""
+    """A text that waits to be read.
+
+    `is_aside`: only for what else it may run, since it stands somewhere else as well. `is_guess`: it may be run, or not.
+    """
 
     text: str
     depth: int
     is_aside: bool = False
+    is_guess: bool = False
 
 
 class _Reader:
@@ -99,6 +106,8 @@ class _Reader:
     def __init__(self) -> None:
         self._commands: list[SimpleCommand] = []
         self._unread: dict[str, None] = {}
+        self._doubts: dict[str, None] = {}
+        self._is_guessing = False
         self._files: list[Word] = []
         self._folders: list[Word] = []
         self._functions: set[str] = set()
@@ -113,6 +122,7 @@ class _Reader:
         return Reading(
             tuple(self._commands),
             tuple(self._unread),
+            tuple(self._doubts),
             tuple(self._files),
             tuple(self._folders),
             frozenset(self._functions),
@@ -130,13 +140,15 @@ class _Reader:
                 self._miss("there is too much in it to read all of it")
                 return
             self._depth = waiting.depth
+            self._is_guessing = waiting.is_guess
             self._take_one(waiting.text, is_aside=waiting.is_aside)
 
     def _put(self, text: str, depth: int) -> None:
-        self._texts.append(_Text(text, depth))
+        self._texts.append(_Text(text, depth, is_guess=self._is_guessing))
         if "\\\n" in text:
             # The grammar ends a word at a continued line, and bash does not.
-            self._texts.append(_Text(text.replace("\\\n", ""), depth, is_aside=True))
+            joined_lines = text.replace("\\\n", "")
+            self._texts.append(_Text(joined_lines, depth, is_aside=True, is_guess=self._is_guessing))
 
     def _take_one(self, text: str, *, is_aside: bool) -> None:
         source = text.encode(errors="replace")
@@ -177,6 +189,9 @@ class _Reader:
                 self._take_words_behind(node)
             case "variable_assignment":
                 self._take_assignment(node)
+                self._take_files(node.children_by_field_name("value"))
+            case "for_statement" | "select_statement":
+                self._take_files(node.children_by_field_name("value"))
             case "function_definition":
                 self._functions.update(self._raw(name) for name in node.children_by_field_name("name"))
             case "file_redirect":
@@ -207,10 +222,16 @@ class _Reader:
         """Whether the grammar took the start of a here-document for a word of the command, as it does with `\\x`."""
         return self._raw(word).startswith("\n")
 
+    def _take_files(self, nodes: Sequence[Node]) -> None:
+        """Words that no command has, and that one may get by way of a variable."""
+        for node in nodes:
+            self._files += self._words(node.named_children if node.type == "array" else [node])
+
     def _take_assignment(self, node: Node) -> None:
         # In front of a command it belongs to that; alone it is one of its own.
         if node.parent is None or node.parent.type not in ("command", "declaration_command"):
             self._commands.append(SimpleCommand((), (self._raw(node),)))
+            self._take_run_variable(self._raw(node))
 
     def _take_back_quotes(self, node: Node) -> None:
         """The grammar overlooks some of those that bash replaces in a here-document without quotes."""
@@ -247,9 +268,13 @@ class _Reader:
 
     def take_command(self, words: tuple[Word, ...], variables: tuple[str, ...], inputs: tuple[Word, ...]) -> None:
         """One command and all that it starts."""
-        waiting = deque([(words, variables, 0)])
+        for variable in variables:
+            self._take_run_variable(variable)
+        is_guess = was_guessing = self._is_guessing
+        waiting = deque([(words, variables, 0, is_guess)])
         while waiting:
-            words, variables, links = waiting.popleft()
+            words, variables, links, is_guess = waiting.popleft()
+            self._is_guessing = is_guess
             while words and words[0].text in _RESERVED:
                 words = words[1:]
             if not words:
@@ -258,18 +283,34 @@ class _Reader:
                 self._miss(f"too many programs start one another: {_shown(words[0].text)}")
                 return
             started = started_by(words)
-            self._commands.append(SimpleCommand(words, variables, started is not None and started.quiet))
+            self._commands.append(SimpleCommand(words, variables, started is not None and started.quiet, is_guess))
             if words[0].text in ("cd", "pushd"):
-                self._folders += [word for word in words[1:] if not word.text.startswith("-")]
+                # Without a folder it goes home.
+                self._folders += [word for word in words[1:] if not word.text.startswith("-")] or [Word("~")]
             if not words[0].is_known:
                 # It may be a shell or a launcher, so what it is given may be what is run.
                 self._texts.extend(
-                    _Text(word.as_text, self._depth + 1, is_aside=True) for word in words[1:] if " " in word.text
+                    _Text(word.as_text, self._depth + 1, is_aside=True, is_guess=is_guess)
+                    for word in words[1:]
+                    if " " in word.text
                 )
             if started:
                 passed = (*variables, *started.variables)
-                waiting.extend((inner, passed, links + 1) for inner in started.commands)
+                self._guess_texts(started.lines)
+                waiting.extend((inner, passed, links + 1, is_guess) for inner in started.commands)
+                waiting.extend((inner, passed, links + 1, True) for inner in started.guesses)
                 self._take_started(words, started, inputs)
+        self._is_guessing = was_guessing
+
+    def _guess_texts(self, texts: Sequence[Word]) -> None:
+        self._texts.extend(_Text(text.as_text, self._depth + 1, is_aside=True, is_guess=True) for text in texts)
+
+    def _take_run_variable(self, assignment: str) -> None:
+        """`GIT_PAGER='git push' git log`: the value is a command."""
+        name, _, value = assignment.partition("=")
+        if name in RUN_VARIABLES:
+            # Once for the quotes around it, and once for what is in them.
+            self._put(f"eval {value}", self._depth + 1)
 
     def _take_started(self, words: tuple[Word, ...], started: Started, inputs: tuple[Word, ...]) -> None:
         for text in started.texts:
@@ -317,7 +358,7 @@ class _Reader:
         return told, text if text and UNKNOWN not in text else None
 
     def _miss(self, why: str) -> None:
-        self._unread[why] = None
+        (self._doubts if self._is_guessing else self._unread)[why] = None
 
 
 def _filled_by(words: list[str]) -> Iterator[tuple[str, None]]:

@@ -22,6 +22,8 @@ NOBODY_KNOWS = "IFS"
 _BARE = re.compile(r"\\\n|\\(.)|(\[[^\]]*\]|[*?])", re.DOTALL)
 _IN_QUOTES = re.compile(r"\\\n|\\([\"\\$`])")
 _BRACES = re.compile(r"\{.*(?:,|\.\.).*\}", re.DOTALL)
+# `g[i]t`: the grammar takes it apart.
+_BRACKETS = re.compile(r"(?<!\\)\[.+\]", re.DOTALL)
 _ANSI = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
 )
@@ -119,6 +121,8 @@ class Expander:
         skeleton = "".join(self.raw(child) if child.type == "word" else "q" for child in node.named_children)
         if _BRACES.search(skeleton):
             return text.partition("{")[0] + UNKNOWN, True
+        if _BRACKETS.search(skeleton):
+            return text.partition("[")[0] + UNKNOWN, True
         return text, splits
 
     def _quoted(self, node: Node) -> tuple[str, bool]:
