@@ -27,7 +27,8 @@ def read(word):
     return [open(path).read(), open(path).read()] if path.startswith("/proc/") else None
 variables = {name: value for name, value in os.environ.items() if name.startswith("MY_")}
 files = {word: read(word) for word in [*sys.argv[1:], *variables.values()] if read(word)}
-told = {"words": sys.argv[1:], "stdin": sys.stdin.read(), "files": list(files.values()), "env": variables}
+umask = os.umask(0)
+told = {"umask": umask, "words": sys.argv[1:], "stdin": sys.stdin.read(), "files": list(files.values()), "env": variables}
 print(json.dumps(told))
 """
 
@@ -83,7 +84,8 @@ async def test_a_word_is_one_argument_whatever_is_in_it(mirror):
 
 
 async def test_without_a_word_for_it_the_prompt_is_on_stdin(mirror):
-    assert await mirror("--go") == {"words": ["--go"], "stdin": "do it", "files": [], "env": {}}
+    told = await mirror("--go")
+    assert (told["words"], told["stdin"], told["files"], told["env"]) == (["--go"], "do it", [], {})
 
 
 async def test_words_without_a_value_are_left_out_alone_or_with_those_beside_them(mirror):
@@ -117,6 +119,8 @@ async def test_a_prompt_that_no_word_can_hold_goes_to_stdin(mirror):
 async def test_texts_in_files_can_be_read_more_than_once_and_leave_nothing(mirror):
     told = await mirror('"--system={system_file}", "", "it\'s $x"', ", stdin: prompt", prompt="prömpt", system="sÿstem")
     assert told["files"] == [["sÿstem", "sÿstem"]]
+    # What it makes can be read by whoever could read it without a file for its prompt.
+    assert told["umask"] == (await mirror("--go"))["umask"]
     assert told["words"][1:] == ["", "it's $x"]
     assert told["stdin"] == "prömpt"
 

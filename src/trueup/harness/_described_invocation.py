@@ -16,7 +16,6 @@ MOST_ON_ARGV = 64 * 1024
 
 # A file without a name: nothing is left of it whatever becomes of the agent, whose descendants can read it meanwhile.
 _LAY_OUT = """set -e
-umask 077
 all=$(mktemp) prompt=$(mktemp) system=$(mktemp)
 trap 'rm -f "$all" "$prompt" "$system"' EXIT
 cat >"$all"

@@ -135,7 +135,8 @@ def _parse(url: str | None) -> URL:
     except (ArgumentError, ValueError):
         # Not the whole of it: there may be a password in it.
         start = re.split(r"[:/@]", url)[0]
-        raise InputError(f"{start!r}… is no database: use sqlite:///PATH or postgresql://USER@HOST/NAME") from None
+        cut = "" if start == url else "…"
+        raise InputError(f"{start!r}{cut} is no database: use sqlite:///PATH or postgresql://USER@HOST/NAME") from None
     if "@" in (parsed.host or ""):
         raise InputError(f"{parsed.drivername}://…: a password with an @ in it is written with %40 in an address")
     if _is_sqlite(parsed) and parsed.query:
