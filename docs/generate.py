@@ -1,4 +1,4 @@
-"""Writes reference.md and wire.md from the program itself, so that they cannot say anything else."""
+"""Writes reference.md, wire.md and the tables of agents.md from the program, so that they cannot say anything else."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import click
+from agents_table import agents
 from wire_page import wire
 
 from trueup.cli._main import cli
@@ -36,7 +37,7 @@ def sections(command: click.Command, name: str, parent: click.Context | None = N
     return found
 
 
-PAGES = {"reference.md": reference, "wire.md": wire}
+PAGES = {"reference.md": reference, "wire.md": wire, "agents.md": agents}
 
 
 if __name__ == "__main__":

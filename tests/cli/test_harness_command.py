@@ -48,6 +48,22 @@ async def test_the_list_says_which_agents_are_there_and_how_to_get_the_others(tr
     assert (claude["harness"], claude["installed"], claude["logged_in"]) == ("claude-code", True, True)
     assert (codex["harness"], codex["installed"]) == ("codex", False)
     assert "npm install" in codex["note"]
+    assert (claude["capabilities"]["budget_usd"], codex["capabilities"]["budget_usd"]) == (True, False)
+    assert finished.exit_code == 0
+
+
+async def test_the_list_says_what_each_agent_can_be_asked_for_and_names_broken_plugins(trueup, tmp_path):
+    info = tmp_path / "plugin" / "parrots-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: parrots\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[trueup.harnesses]\nparrot = parrots:Parrot\n")
+    finished = await trueup("harness", "list", PYTHONPATH=str(info.parent))
+    lines = finished.stdout.text.splitlines()
+    goose = next(number for number, line in enumerate(lines) if line.startswith("goose  "))
+    assert lines[goose + 1].startswith(
+        "    modes full · resume · system prompt appended · tells usage, tools · limits turns"
+    )
+    assert "plugin 'parrot' of parrots is left out: ModuleNotFoundError" in finished.stderr.text
     assert finished.exit_code == 0
 
 
@@ -263,7 +279,8 @@ async def test_json_lines_are_utf8_in_every_locale(trueup, install):
         (("claude-code", "x", "--system", "a", "--system-file", "b"), "the system prompt is given twice"),
         (("claude-code", "--prompt-file", "-", "--system-file", "-"), "stdin can be read once"),
         (("claude-code", "x", "--compact", "--json"), "choose"),
-        (("codex", "x", "--budget-usd", "1"), "codex knows no limit for --budget-usd"),
+        (("codex", "x", "--budget-usd", "1"), "codex cannot do what is asked of it: it knows no limit of dollars"),
+        (("goose", "x"), "goose cannot do what is asked of it: nothing would keep it to mode 'read_only'"),
         (("codex", "x", "--mode", "anything"), "is not one of"),
         (("codex", "x", "--cwd", "nowhere"), "does not exist"),
     ],

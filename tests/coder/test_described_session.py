@@ -49,5 +49,5 @@ async def test_a_repository_cannot_name_a_program_of_the_users_before_they_agree
 
 
 async def test_a_name_that_nobody_described_is_refused_with_those_there_are(play):
-    with pytest.raises(InputError, match="claude-code, codex, native, auto"):
+    with pytest.raises(InputError, match=r"claude-code, codex, opencode, .*native, auto"):
         await play.code("", DASH, engine="your-agent")

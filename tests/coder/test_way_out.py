@@ -16,8 +16,10 @@ from trueup.coder import AgentNetwork, Limits, Step
 from trueup.coder._session._meter import Meter
 from trueup.coder._session._way_out import Tape, way_out
 from trueup.coder._session.events import ErrorHappened
+from trueup.core.errors import InputError
 from trueup.core.usage import Usage
 from trueup.harness import Surroundings, parse_engine
+from trueup.harness.agents import AGENTS
 from trueup.testing import EventLog
 
 SECRET = "the-real-secret-of-the-person-0123456789"
@@ -192,3 +194,19 @@ async def test_where_the_person_has_a_proxy_of_their_own_the_vendor_is_reached_t
                 async with session.post("http://proxy/anthropic/v1/messages", json={}, headers=own) as answer:
                     assert answer.status == 200
     assert asked == ["http://vendor.invalid/v1/messages"]
+
+
+@pytest.mark.parametrize("agent", sorted(AGENTS))
+async def test_every_agent_is_led_to_the_proxy_and_knows_its_key_alone(home, agent):
+    for each in AGENTS[agent].vendors:
+        variable = each.key_variables[0]
+        if not each.base_url_variables:
+            with pytest.raises(InputError, match="choose `--agent-network host`"):
+                async with opened(home, agent, **{variable: SECRET}):
+                    pass
+            continue
+        async with opened(home, agent, **{variable: SECRET}) as way:
+            told = way.proxy.environment(4000)
+        assert each.key(told), "it finds a key"
+        assert any(told.get(name, "").startswith("http://127.0.0.1:4000/") for name in each.base_url_variables)
+        assert SECRET not in str(told)

@@ -16,13 +16,21 @@ from trueup.core.errors import Kind
 from trueup.core.process import Command, Process
 from trueup.core.protocols import Event, Recorder
 from trueup.core.usage import Usage
-from trueup.harness import Harness, HarnessRequest, HarnessResult, SessionNamed, Status, find_harness
+from trueup.harness import (
+    Harness,
+    HarnessRequest,
+    HarnessResult,
+    SessionNamed,
+    Status,
+    find_harness,
+    vendor_variables,
+)
 
 from ._harness_show import advice
 from ._main import EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO
 
 # What a harness must be told of the user's variables, beside finding them in its program's environment.
-_TOLD = "HOME TMPDIR CODEX_HOME CODEX_BASE_URL OPENAI_BASE_URL CODEX_API_KEY OPENAI_API_KEY".split()
+_TOLD = ("HOME", "TMPDIR", "XDG_DATA_HOME", "CODEX_HOME")
 
 
 async def run_here(harness: Harness, request: HarnessRequest, recorder: Recorder) -> HarnessResult:
@@ -31,7 +39,8 @@ async def run_here(harness: Harness, request: HarnessRequest, recorder: Recorder
     Interrupted, it says by which session the agent can go on.
     """
     environ = user_environment(os.environ)
-    told = {name: environ[name] for name in _TOLD if environ.get(name)}
+    names = (*_TOLD, *vendor_variables(harness.name))
+    told = {name: environ[name] for name in names if environ.get(name)}
     listener, started = _Listener(recorder), time.monotonic()
     try:
         result = await harness.run(replace(request, env=told), FolderLauncher(environ), listener)

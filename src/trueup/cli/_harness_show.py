@@ -12,7 +12,18 @@ import msgspec
 from trueup.core.protocols import Event
 from trueup.core.text import visible
 from trueup.core.usage import Usage
-from trueup.harness import HarnessResult, PermissionDecided, Probe, Retried, Status, ToolCall, ToolResult
+from trueup.harness import (
+    Capabilities,
+    HarnessResult,
+    Permission,
+    PermissionDecided,
+    Probe,
+    Retried,
+    Status,
+    SystemPrompt,
+    ToolCall,
+    ToolResult,
+)
 
 from ._main import tell
 
@@ -134,6 +145,34 @@ def probe_text(found: Probe) -> str:
         return f"{found.harness}  {_version(found)}  not logged in: {advice(found)}"
     login = "logged in" if found.logged_in else "login unknown"
     return f"{found.harness}  {_version(found)}  {login}{f' ({found.note})' if found.note else ''}  {found.path}"
+
+
+def known_text(found: Probe, able: Capabilities) -> str:
+    """Whether an agent can be used, and what it can be asked for, in two lines."""
+    return f"{probe_text(found)}\n    {capabilities_text(able)}"
+
+
+def known_data(found: Probe, able: Capabilities) -> dict[str, Any]:
+    """The same as programs get it."""
+    return {**msgspec.to_builtins(found), "capabilities": msgspec.to_builtins(able)}
+
+
+def capabilities_text(able: Capabilities) -> str:
+    """What a harness can be asked for, and what it tells, in a line."""
+    told = {"usage": able.usage, "cost": able.cost, "tools": able.tool_events}
+    limits = {"turns": able.turns, "dollars": able.budget_usd}
+    parts = {
+        "modes": ", ".join(able.modes),
+        "resume": able.resume,
+        "system prompt": "" if able.system_prompt is SystemPrompt.NONE else able.system_prompt.value,
+        "tells": ", ".join(name for name, does in told.items() if does),
+        "limits": ", ".join(name for name, does in limits.items() if does),
+        "budget while running": able.budget_while_running,
+        "asks by": "" if able.permission is Permission.NONE else able.permission.value,
+        "ACP": " ".join(able.acp or ()),
+        "tested with": able.tested or "nothing but its documentation",
+    }
+    return " · ".join(name if has is True else f"{name} {has}" for name, has in parts.items() if has)
 
 
 def advice(found: Probe) -> str:

@@ -12,11 +12,19 @@ import click
 import msgspec
 
 from trueup.core.errors import InputError
-from trueup.harness import HARNESSES, HarnessRequest, Mode, Probe, harness_names
+from trueup.harness import (
+    HARNESSES,
+    HarnessRequest,
+    Mode,
+    Probe,
+    capabilities_of,
+    harness_names,
+    plugin_complaints,
+)
 
 from ._code_group import PositiveNumber
 from ._harness_run import exit_code_of, harness_of_user, oneharness_exit_code_of, run_here
-from ._harness_show import Compact, Plain, Quiet, Show, Stream, probe_text
+from ._harness_show import Compact, Plain, Quiet, Show, Stream, known_data, known_text, probe_text
 from ._main import EXIT_ENGINE, tell
 from ._shared import json_option, run_async, show
 
@@ -25,9 +33,6 @@ FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(path_type=Path)
 STDIN = Path("-")
 COUNT = click.IntRange(min=1, max=10**9)
-
-# They have no such limits, and one that nobody holds them to is worse than none.
-WITHOUT_LIMITS = ("codex",)
 
 
 class Seconds(click.ParamType[float]):
@@ -57,19 +62,25 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """List the agents that trueup knows: whether each is installed and logged in, and how to mend that.
+    """List the agents that trueup knows: whether each is installed and logged in, and what it can be asked for.
 
     \b
     Example:
       trueup harness list
     """
 
-    async def look() -> list[Probe]:
-        names = harness_names(os.environ, Path.cwd())
-        return await asyncio.gather(*(_probe(name) for name in names))
+    names = harness_names(os.environ, Path.cwd())
+    found = run_async(_probe_all(names))
+    able = [capabilities_of(name, os.environ, Path.cwd()) for name in names]
+    data = [known_data(*each) for each in zip(found, able, strict=True)]
+    text = "\n".join(known_text(*each) for each in zip(found, able, strict=True))
+    for complaint in plugin_complaints():
+        tell(complaint)
+    show(data, text, as_json=as_json)
 
-    found = run_async(look())
-    show(msgspec.to_builtins(found), "\n".join(probe_text(each) for each in found), as_json=as_json)
+
+async def _probe_all(names: list[str]) -> list[Probe]:
+    return await asyncio.gather(*(_probe(name) for name in names))
 
 
 @command.command("probe")
@@ -141,7 +152,8 @@ def run_command(words: tuple[str, ...], **asked: Any) -> None:
     view = _view(asked)
     name, said = _name_and_prompt(words, asked["named"])
     harness = harness_of_user(name, user_config=asked["agent_config"] == "user")
-    request = _request(name, said, asked)
+    request = _request(said, asked)
+    capabilities_of(name, os.environ, Path.cwd()).refuse_beyond(name, request)
     tell(f"{name} works in {request.cwd} as you, without a sandbox; mode {request.mode.value}")
     result = run_async(run_here(harness, request, view))
     view.conclude(result)
@@ -158,12 +170,9 @@ def _view(asked: dict[str, Any]) -> Show:
     return Quiet() if asked["as_json"] else Plain()
 
 
-def _request(name: str, said: str | None, asked: dict[str, Any]) -> HarnessRequest:
+def _request(said: str | None, asked: dict[str, Any]) -> HarnessRequest:
     if asked["prompt_file"] == asked["system_file"] == STDIN:
         raise InputError("stdin can be read once: the prompt or the system prompt must be in a file")
-    limited = [f"--{each.replace('_', '-')}" for each in ("turns", "budget_usd") if asked[each] is not None]
-    if limited and name in WITHOUT_LIMITS:
-        raise InputError(f"{name} knows no limit for {' and '.join(limited)}: use --timeout, or `trueup code`")
     request = HarnessRequest(
         prompt=_text("prompt", said, asked["prompt_file"]) or "",
         cwd=str(asked["folder"].absolute()),

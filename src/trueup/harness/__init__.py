@@ -2,7 +2,7 @@
 
 An engine starts its program through a `Launcher`, tells what it hears as events, and says at the end how it went.
 What the prompt asks for, how long the engine may take, and what its work is worth, is not known here.
-Here: Claude Code, codex, agents that a person described, and any command.
+Here: Claude Code, codex, the agents of `agents`, those that plugins bring or a person described, and any command.
 """
 
 from ._command import CommandEngine
@@ -33,12 +33,22 @@ from ._protocol import (
     Say,
     Status,
 )
-from ._registry import HARNESSES, find_harness, harness_names, parse_engine
+from ._registry import (
+    HARNESSES,
+    capabilities_of,
+    find_harness,
+    harness_names,
+    parse_engine,
+    plugin_complaints,
+    vendor_variables,
+)
 from ._vendors import Vendor
+from .agents import Capabilities, Permission, SystemPrompt
 
 __all__ = [
     "HARNESSES",
     "Ask",
+    "Capabilities",
     "CarriedLogin",
     "CommandEngine",
     "Conversation",
@@ -53,6 +63,7 @@ __all__ = [
     "Message",
     "Mode",
     "Outcome",
+    "Permission",
     "PermissionDecided",
     "PlanText",
     "Probe",
@@ -62,6 +73,7 @@ __all__ = [
     "SessionNamed",
     "Status",
     "Surroundings",
+    "SystemPrompt",
     "Task",
     "ToolCall",
     "ToolKind",
@@ -69,7 +81,10 @@ __all__ = [
     "UsageReported",
     "Vendor",
     "Work",
+    "capabilities_of",
     "find_harness",
     "harness_names",
     "parse_engine",
+    "plugin_complaints",
+    "vendor_variables",
 ]

@@ -23,10 +23,11 @@ from ._described_invocation import put
 from ._described_model import Described, load_descriptions
 from ._described_talk import DescribedConversation
 from ._described_template import names_of_env, names_of_words
-from ._protocol import HarnessRequest, Invocation, Probe
+from ._protocol import HarnessRequest, Invocation, Mode, Probe
 from ._vendors import ANTHROPIC, OPENAI, Vendor
+from .agents import Capabilities, SystemPrompt
 
-__all__ = ["Described", "DescribedDialect", "load_descriptions"]
+__all__ = ["Described", "DescribedDialect", "described_capabilities", "load_descriptions"]
 
 VERSION_SECS = 20
 WEAK = "it does not tell success: its exit code is all there is, and says little"
@@ -127,6 +128,26 @@ class DescribedDialect:
             return True, f"by {file}"
         places = " or ".join((*asked.variables, *asked.files))
         return False, asked.advice or f"there is no {places}"
+
+
+def described_capabilities(description: Described) -> Capabilities:
+    """What an agent can be asked for, by the places that its description has for it."""
+    names = names_of_words(description.argv) | names_of_env(description.env)
+    told = [rule.usage for rule in description.records if rule.usage is not None]
+    return Capabilities(
+        modes=tuple(description.modes) or (Mode.FULL,),
+        resume=description.resume is not None or "session" in names,
+        # Where there is no place for it, it is put before the prompt.
+        system_prompt=SystemPrompt.APPENDED,
+        model="model" in names,
+        usage=bool(told),
+        cost=any(each.cost_usd for each in told),
+        tool_events=any(rule.tool_call for rule in description.records),
+        budget_while_running=description.vendor != "none",
+        turns="turns" in names,
+        budget_usd="budget_usd" in names,
+        notes=() if description.tells_success else (WEAK,),
+    )
 
 
 def _at_home(path: str, environ: Mapping[str, str]) -> str:

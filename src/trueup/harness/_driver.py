@@ -21,6 +21,7 @@ from ._json_lines import last_lines, plain_words
 from ._protocol import Ask, Conversation, HarnessRequest, HarnessResult, Invocation, Probe, Say, Status
 from ._session_files import is_elsewhere
 from ._versions import remember_version, version_meanwhile
+from .agents import Capabilities
 
 # How long an agent has to come to an end by itself: after its last word, after it was told to stop, after SIGTERM.
 FAREWELL_SECS = 10.0
@@ -69,11 +70,15 @@ class Ending(Struct, frozen=True):
 
 
 class DrivenHarness:
-    """A `Harness` that is a program on this machine, spoken to in its own dialect."""
+    """A `Harness` that is a program on this machine, spoken to in its own dialect.
 
-    def __init__(self, dialect: Dialect, environ: Mapping[str, str]) -> None:
+    What is beyond its `capabilities` is refused; without them, that is for the dialect to see to.
+    """
+
+    def __init__(self, dialect: Dialect, environ: Mapping[str, str], capabilities: Capabilities | None = None) -> None:
         self._dialect = dialect
         self._environ = environ
+        self._capabilities = capabilities
 
     @property
     def name(self) -> str:
@@ -89,6 +94,8 @@ class DrivenHarness:
         self, request: HarnessRequest, launcher: Launcher, recorder: Recorder, gate: Gate | None = None
     ) -> HarnessResult:
         started = time.monotonic()
+        if self._capabilities is not None:
+            self._capabilities.refuse_beyond(self.name, request)
         if request.resume is not None:
             elsewhere = await asyncio.to_thread(self._began_elsewhere, request.resume, request)
             if elsewhere is not None:

@@ -16,7 +16,10 @@ from ._vendors import Vendor
 
 
 class HarnessEngine:
-    """An `Engine` that gives its task to a harness. What the harness reports is how it went, and not whether it is done."""
+    """An `Engine` that gives its task to a harness. What the harness reports is how it went, and not whether it is done.
+
+    It `lacks` what it must have to work at all, where anything is said of that.
+    """
 
     def __init__(
         self,
@@ -26,9 +29,11 @@ class HarnessEngine:
         *,
         asks_first: bool = True,
         gate: Gate | None = None,
+        lacks: str | None = None,
     ) -> None:
         self._harness = harness
         self._gate = gate if asks_first else None
+        self._lacks = lacks
         self.asks_first = asks_first
         self.vendor = vendor
         self.files = files
@@ -42,6 +47,8 @@ class HarnessEngine:
         found = await self._harness.probe()
         if not found.installed:
             raise EngineError(f"{self.name} is not installed: {found.note}", kind=Kind.SPAWN)
+        if self._lacks is not None:
+            raise EngineError(f"{self.name} is installed but cannot be used: {self._lacks}", kind=Kind.AUTH)
         if found.logged_in is False:
             what = found.note.removeprefix("not logged in: ")
             raise EngineError(f"{self.name} is installed but not logged in: {what}", kind=Kind.AUTH)

@@ -13,25 +13,55 @@ from ._catalogue import described_agents, refuse_untrusted
 from ._claude import ClaudeCode, find_claude
 from ._codex import Codex, find_codex
 from ._command import PREFIX, parse_command
-from ._described import DescribedDialect
+from ._described import DescribedDialect, described_capabilities
 from ._driver import Dialect, DrivenHarness
 from ._engine import Engine, EngineError, Surroundings
 from ._harness_engine import HarnessEngine
+from ._plugins import plugins
+from ._program_parts import parts_of
 from ._protocol import Harness
-from ._vendors import ANTHROPIC, OPENAI
+from ._vendors import ANTHROPIC, OPENAI, Vendor
+from .agents import AGENTS, BUILT_IN, Capabilities, PromptedAgent
 
 AUTO = "auto"
 NATIVE = "native"
 
+_OWN = ("claude-code", "codex")
 # Best first: what `auto` tries in turn.
-HARNESSES = ("claude-code", "codex")
-_RESERVED = (*HARNESSES, AUTO, NATIVE)
+HARNESSES = (*_OWN, *AGENTS)
+# Other names may be described anew: what a person says of an agent goes before what is known here.
+_RESERVED = (*_OWN, AUTO, NATIVE)
 _VENDORS = {"claude-code": ANTHROPIC, "codex": OPENAI}
 
 
 def harness_names(environ: Mapping[str, str], folder: Path) -> list[str]:
-    """Every harness that can be named in a folder: those that trueup knows, and those that are described."""
-    return [*HARNESSES, *described_agents(environ, folder, _RESERVED)]
+    """Every harness that can be named in a folder: those that trueup knows, plugins', and those that are described."""
+    return list(dict.fromkeys((*HARNESSES, *_plugged(), *described_agents(environ, folder, _RESERVED))))
+
+
+def vendor_variables(name: str) -> list[str]:
+    """The variables by which the harness of a name finds its vendors; of one that is not known here, all there are."""
+    agent = _agent(name)
+    vendors = agent.vendors if agent is not None else tuple(_VENDORS.values())
+    return [each for vendor in vendors for each in (*vendor.key_variables, *vendor.base_url_variables)]
+
+
+def plugin_complaints() -> tuple[str, ...]:
+    """What is wrong with plugins that could not be used."""
+    return plugins(_RESERVED).complaints
+
+
+def capabilities_of(name: str, environ: Mapping[str, str], folder: Path) -> Capabilities:
+    """What the harness of a name can be asked for. Of a described one, its description says it."""
+    if name in (*_OWN, NATIVE):
+        return BUILT_IN[name]
+    described = described_agents(environ, folder, _RESERVED)
+    if name in described:
+        return described_capabilities(described[name])
+    agent = _agent(name)
+    if agent is None:
+        raise InputError(_no_harness(name, harness_names(environ, folder)))
+    return agent.capabilities
 
 
 def find_harness(
@@ -41,7 +71,7 @@ def find_harness(
     dialect = _dialect(name, environ, folder or Path.cwd(), user_config=user_config)
     if dialect is None:
         raise InputError(_no_harness(name, harness_names(environ, folder or Path.cwd())))
-    return DrivenHarness(dialect, environ)
+    return DrivenHarness(dialect, environ, BUILT_IN.get(name))
 
 
 async def parse_engine(spec: str, around: Surroundings) -> Engine:
@@ -54,8 +84,11 @@ async def parse_engine(spec: str, around: Surroundings) -> Engine:
 
 
 async def _first_that_works(around: Surroundings) -> Engine:
-    tried = []
+    tried, missing = [], []
     for name in HARNESSES:
+        if name in AGENTS and AGENTS[name]().program_in(around.environ) is None:
+            missing.append(name)
+            continue
         engine = _engine(name, around)
         try:
             await engine.version()
@@ -63,6 +96,7 @@ async def _first_that_works(around: Surroundings) -> Engine:
             tried.append(str(error))
         else:
             return engine
+    tried += [f"nor is any of {', '.join(missing)} installed"] if missing else []
     raise EngineError("no engine can be used:\n" + "\n".join(f"- {each}" for each in tried), kind=Kind.SPAWN)
 
 
@@ -70,29 +104,61 @@ def _engine(name: str, around: Surroundings) -> HarnessEngine:
     dialect = _dialect(name, around.environ, around.folder, user_config=around.user_config)
     if dialect is None:
         raise InputError(_no_engine(name, harness_names(around.environ, around.folder)))
-    described = dialect if isinstance(dialect, DescribedDialect) else None
-    vendor = described.vendor if described else _VENDORS[name]
-    program = described.program if described else _program(name, around.environ)
+    return HarnessEngine(
+        DrivenHarness(dialect, around.environ, BUILT_IN.get(name)),
+        _vendor(dialect, around.environ),
+        {path: path for path in _files(dialect, around.environ)},
+        asks_first=name in _OWN,
+        gate=around.gate,
+        lacks=_lacking_key(dialect, around),
+    )
+
+
+def _files(dialect: Dialect, environ: Mapping[str, str]) -> list[str]:
+    program = dialect.program_in(environ)
+    if program is None:
+        return []
     # Behind a link there may be a folder that nobody else needs to see.
-    files = {path: path for path in (program, os.path.realpath(program))} if program else {}
-    harness = DrivenHarness(dialect, around.environ)
-    return HarnessEngine(harness, vendor, files, asks_first=described is None, gate=around.gate)
+    return parts_of(program, environ) if isinstance(dialect, PromptedAgent) else [program, os.path.realpath(program)]
 
 
-def _program(name: str, environ: Mapping[str, str]) -> str | None:
-    return find_claude(environ) if name == "claude-code" else find_codex(environ)
+def _vendor(dialect: Dialect, environ: Mapping[str, str]) -> Vendor | None:
+    if isinstance(dialect, DescribedDialect):
+        return dialect.vendor
+    return dialect.vendor_in(environ) if isinstance(dialect, PromptedAgent) else _VENDORS[dialect.name]
+
+
+def _lacking_key(dialect: Dialect, around: Surroundings) -> str | None:
+    """What an agent needs whose own login is not carried to where it works."""
+    if not isinstance(dialect, PromptedAgent) or not around.confined:
+        return None
+    if any(vendor.key(around.environ) for vendor in dialect.vendors):
+        return None
+    keys = " or ".join(vendor.key_variables[0] for vendor in dialect.vendors)
+    return f"its own login is not seen in the sandbox: set {keys}" if keys else None
 
 
 def _dialect(name: str, environ: Mapping[str, str], folder: Path, *, user_config: bool) -> Dialect | None:
     if name == "claude-code":
-        return ClaudeCode(_program(name, environ) or "claude", user_config=user_config)
+        return ClaudeCode(find_claude(environ) or "claude", user_config=user_config)
     if name == "codex":
-        return Codex(_program(name, environ) or "codex", user_config=user_config)
+        return Codex(find_codex(environ) or "codex", user_config=user_config)
     described = described_agents(environ, folder, _RESERVED)
     if name in described:
         return DescribedDialect(name, described[name], environ)
+    agent = _agent(name)
+    if agent is not None:
+        return agent(agent().program_in(environ), user_config=user_config)
     refuse_untrusted(name, environ, folder)
     return None
+
+
+def _agent(name: str) -> type[PromptedAgent] | None:
+    return AGENTS.get(name) or _plugged().get(name)
+
+
+def _plugged() -> Mapping[str, type[PromptedAgent]]:
+    return plugins(_RESERVED).agents
 
 
 def _no_engine(name: str, known: Sequence[str]) -> str:
@@ -107,6 +173,5 @@ def _no_harness(name: str, known: Sequence[str]) -> str:
         return f"unknown agent {name!r}: that is an engine of `trueup code --engine {name}`, and no agent program"
     nearest = difflib.get_close_matches(name, known, n=1)
     meant = f"did you mean {nearest[0]!r}? There are" if nearest else "name one of"
-    return (
-        f"unknown agent {name!r}: {meant} {', '.join(known)}; others can be described under `agents` in your settings"
-    )
+    others = "others can be described under `agents` in your settings"
+    return "\n".join((f"unknown agent {name!r}: {meant} {', '.join(known)}; {others}", *plugin_complaints()))

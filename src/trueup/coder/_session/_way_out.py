@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trueup.core.errors import Kind
+from trueup.core.errors import InputError, Kind
 from trueup.core.files import remove_tree
 from trueup.core.protocols import Event, Launcher
 from trueup.core.trust import data_folder
@@ -216,6 +216,9 @@ def _upstream(vendor: Vendor, key: Key | None, environ: Mapping[str, str]) -> Up
 
     secret, base_url = key.secret if key else None, vendor.base_url(environ, by_key=key is not None)
     known = {"anthropic": Upstream.anthropic, "openai": Upstream.openai, "gemini": Upstream.gemini}
+    if not vendor.base_url_variables:
+        why = f"{vendor.name} is called at its own address alone, so trueup's proxy cannot stand between"
+        raise InputError(f"{why}: choose `--agent-network host`, which is not metered")
     if vendor.name not in known:
         variables = (vendor.base_url_variables[0], vendor.key_variables[0])
         return Upstream(name=vendor.name, base_url=base_url, key=secret, variables=variables)
