@@ -191,7 +191,10 @@ async def test_an_engine_from_the_users_settings_works_and_one_from_the_reposito
     user.checkout.write("trueup.yaml", f"engine: '{engine}'\n")
     refused = await user.trueup(*words)
     assert refused.exit_code == 2
-    assert "'engine' decides what is run, called or kept in your name, so a repository cannot set it" in refused.stderr.text
+    assert (
+        "'engine' decides what is run, called or kept in your name, so a repository cannot set it"
+        in refused.stderr.text
+    )
 
 
 @pytest.mark.parametrize("empty", ["", "  "])
