@@ -144,3 +144,15 @@ def test_capabilities_are_known_of_all_that_can_be_named(around, tmp_path):
         assert capabilities_of(name, environ, tmp_path).modes
     with pytest.raises(InputError, match="unknown agent 'clod'"):
         capabilities_of("clod", environ, tmp_path)
+
+
+async def test_an_agent_that_speaks_acp_is_named_as_such(around):
+    surroundings = around()
+    engine = await parse_engine("acp:goose", surroundings)
+    assert (engine.name, engine.asks_first) == ("acp:goose", True)
+    assert find_harness("acp:my-agent --acp", surroundings.environ).name == "acp:my-agent"
+    assert capabilities_of("acp:goose", surroundings.environ, surroundings.folder).permission == "acp"
+    with pytest.raises(InputError, match="acp:PROGRAM ARGUMENTS"):
+        await parse_engine("nobody-knows", surroundings)
+    with pytest.raises(InputError):
+        await parse_engine("acp:", surroundings)

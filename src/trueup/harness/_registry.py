@@ -21,6 +21,8 @@ from ._plugins import plugins
 from ._program_parts import parts_of
 from ._protocol import Harness
 from ._vendors import ANTHROPIC, OPENAI, Vendor
+from .acp import PREFIX as ACP_PREFIX
+from .acp import acp_engine, acp_harness, acp_words
 from .agents import AGENTS, BUILT_IN, Capabilities, PromptedAgent
 
 AUTO = "auto"
@@ -55,6 +57,8 @@ def capabilities_of(name: str, environ: Mapping[str, str], folder: Path) -> Capa
     """What the harness of a name can be asked for. Of a described one, its description says it."""
     if name in (*_OWN, NATIVE):
         return BUILT_IN[name]
+    if name.startswith(ACP_PREFIX):
+        return acp_harness(acp_words(name), environ).capabilities
     described = described_agents(environ, folder, _RESERVED)
     if name in described:
         return described_capabilities(described[name])
@@ -68,6 +72,8 @@ def find_harness(
     name: str, environ: Mapping[str, str], folder: Path | None = None, *, user_config: bool = False
 ) -> Harness:
     """The harness of a name, whether or not it is installed."""
+    if name.startswith(ACP_PREFIX):
+        return acp_harness(acp_words(name), environ)
     dialect = _dialect(name, environ, folder or Path.cwd(), user_config=user_config)
     if dialect is None:
         raise InputError(_no_harness(name, harness_names(environ, folder or Path.cwd())))
@@ -78,6 +84,8 @@ async def parse_engine(spec: str, around: Surroundings) -> Engine:
     """The engine that a person named. `auto` is the first harness that is installed and logged in."""
     if spec.startswith(PREFIX):
         return parse_command(spec, around)
+    if spec.startswith(ACP_PREFIX):
+        return acp_engine(spec, around)
     if spec == AUTO:
         return await _first_that_works(around)
     return _engine(spec, around)
@@ -164,7 +172,7 @@ def _plugged() -> Mapping[str, type[PromptedAgent]]:
 def _no_engine(name: str, known: Sequence[str]) -> str:
     return (
         f"unknown engine {name!r}: name one of {', '.join((*known, NATIVE, AUTO))}, or any program as "
-        "`command:PROGRAM ARGUMENTS`; other agents can be described under `agents` in your settings"
+        "`command:PROGRAM ARGUMENTS`, or `acp:PROGRAM ARGUMENTS` where it speaks ACP; other agents can be described under `agents` in your settings"
     )
 
 
@@ -173,5 +181,5 @@ def _no_harness(name: str, known: Sequence[str]) -> str:
         return f"unknown agent {name!r}: that is an engine of `trueup code --engine {name}`, and no agent program"
     nearest = difflib.get_close_matches(name, known, n=1)
     meant = f"did you mean {nearest[0]!r}? There are" if nearest else "name one of"
-    others = "others can be described under `agents` in your settings"
+    others = "others can be described under `agents` in your settings, or called by ACP as `acp:PROGRAM ARGUMENTS`"
     return "\n".join((f"unknown agent {name!r}: {meant} {', '.join(known)}; {others}", *plugin_complaints()))
