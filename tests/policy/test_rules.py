@@ -61,10 +61,11 @@ def test_a_target_means_a_tool_by_its_name_or_by_what_it_does(tool):
     assert not asked(NO_SHELL, tool).allowed
 
 
-def test_a_target_that_is_an_agents_own_name_means_that_tool_only():
+def test_a_target_that_is_an_agents_own_name_means_that_tool_and_what_could_be_it():
     rule = {"rule": "deny_tool", "target": "Bash"}
     assert not asked(rule, "Bash").allowed
-    assert asked(rule, "shell").allowed
+    assert not asked(rule, "shell").allowed
+    assert asked(rule, "command_execution").allowed
     assert not asked({"rule": "deny_tool", "target": "*"}, "anything").allowed
 
 

@@ -16,5 +16,8 @@ KIND_OF_TOOL = {name: kind for kind, names in _KINDS.items() for name in names.s
 
 
 def is_meant(target: str | None, tool: str) -> bool:
-    """Whether a rule with this target holds for a tool. No target, or `*`, means every tool."""
-    return target is None or target in (ANY_TOOL, tool, KIND_OF_TOOL.get(tool))
+    """Whether a rule with this target holds for a tool. No target, or `*`, means every tool.
+
+    A tool that is told only by what it does could be any of that kind.
+    """
+    return target is None or target in (ANY_TOOL, tool, KIND_OF_TOOL.get(tool)) or KIND_OF_TOOL.get(target) == tool
