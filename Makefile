@@ -14,7 +14,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 help:
 	@echo "make demo    see what trueup does, on a sample repository"
 	@echo "make test    run the suite"
-	@echo "make test-agents  run real agent programs, installed from PyPI into a cache"
+	@echo "make test-agents  run real agent programs, installed from PyPI and npm into a cache"
 	@echo "make lint    style, types and the direction of imports"
 	@echo "make bench   measure, as ratios against a reference in the same run"
 	@echo "make docs    write docs/reference.md and docs/wire.md from the program"
