@@ -7,6 +7,7 @@ import pytest
 from agents_at_work import changed, work
 from trueup.core.errors import InfrastructureError, PolicyRefusedError
 from trueup.core.protocols import ShellCommand
+from trueup.policy import Policies, PolicyGate, policy_from
 from trueup.workspace import Workspace, clean_workspaces, list_workspaces
 from trueup.workspace._sandbox._probe import ATTEMPTS
 
@@ -123,6 +124,16 @@ async def test_a_gate_refuses_before_a_command_runs(workspace):
     async with workspace.open() as shell:
         with pytest.raises(PolicyRefusedError, match="pushing is the user's business"):
             await shell.run(ShellCommand(line="touch x && git push origin main", timeout_secs=10))
+    assert changed(await workspace.snapshot()) == {}
+
+
+async def test_the_policies_of_a_repository_are_such_a_gate(workspace):
+    no_push = policy_from({"name": "no-push", "rule": "deny_command", "pattern": "git push"})
+    async with workspace.open(gate=PolicyGate(Policies([no_push]))) as shell:
+        with pytest.raises(PolicyRefusedError, match="no-push"):
+            await shell.run(ShellCommand(line="touch x; bash -c 'g\"i\"t push'", timeout_secs=10))
+        said = await shell.run(ShellCommand(line="echo do not git push", timeout_secs=10))
+    assert said.exit_code == 0
     assert changed(await workspace.snapshot()) == {}
 
 

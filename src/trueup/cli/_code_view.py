@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
@@ -34,7 +35,7 @@ REFRESHES_PER_SEC = 4
 _PASSING = (CheckStarted, CheckCompleted, Step, PlanText, Message, Reasoning, ToolCall, ToolResult)
 
 
-class View:
+class View(ABC):
     """A `Listener` that shows what it hears. Knows the session's id as soon as there is one."""
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class View:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *_: object) -> None:  # noqa: B027 - most have nothing to put away
         pass
 
     @asynccontextmanager
@@ -66,8 +67,8 @@ class View:
         """Show nothing for a while, since somebody is asked."""
         yield
 
-    async def _show(self, told: Told) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    async def _show(self, told: Told) -> None: ...
 
 
 class JsonView(View):

@@ -29,7 +29,11 @@ Patterns: TypeAlias = Text | Annotated[list[Text], Meta(min_length=1)]
 
 
 class Policy(Struct, frozen=True, kw_only=True, tag_field="rule", omit_defaults=True):
-    """One rule under a name of its own. Each kind of rule is a subclass."""
+    """One rule under a name of its own. Each kind of rule is a subclass (`AnyPolicy` is one of them).
+
+    Its `description` is what it does in words, its `check()` the rule made ready to be asked often; an `InputError`
+    where what it says cannot be used.
+    """
 
     name: Text
 
@@ -38,15 +42,6 @@ class Policy(Struct, frozen=True, kw_only=True, tag_field="rule", omit_defaults=
         """The tools that it holds for: one by name or kind, `*` or None for all."""
         target: str | None = getattr(self, "target", None)
         return target
-
-    @property
-    def description(self) -> str:
-        """What it does, in words."""
-        raise NotImplementedError
-
-    def check(self) -> Check:
-        """The rule made ready to be asked often; an `InputError` where what it says cannot be used."""
-        raise NotImplementedError
 
     @property
     def _which(self) -> str:

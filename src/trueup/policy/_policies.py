@@ -13,7 +13,7 @@ from trueup.core.errors import InputError
 from trueup.core.protocols import Action, Decision
 
 from ._checks import Check, Circumstances, Refusal
-from ._model import AnyPolicy, Policy, Rate, RateLimitTool
+from ._model import AnyPolicy, Rate, RateLimitTool
 from ._tools import is_meant
 
 Clock = Callable[[], float]
@@ -29,7 +29,7 @@ class Listed(Struct, frozen=True):
 class Entry:
     """A policy made ready to be asked. What it counts is counted for this very entry."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: AnyPolicy) -> None:
         self.policy = policy
         self.check: Check = policy.check()
         self.rate: Rate | None = policy.value if isinstance(policy, RateLimitTool) else None

@@ -112,9 +112,9 @@ def test_a_system_prompt_is_a_file_of_a_folder_that_it_looks_into():
 def test_a_session_is_known_to_belong_to_the_folder_in_which_it_began(tmp_path):
     file = tmp_path / ".copilot" / "session-state" / "0c46b220" / "events.jsonl"
     file.parent.mkdir(parents=True)
-    file.write_text('{"type":"session.start","data":{"context":{"cwd":"/work/here"}}}\n{"type":"x"}\n')
-    assert Copilot().began_in("0c46b220", {"HOME": str(tmp_path)}) == "/work/here"
-    assert Copilot().began_in("0c46b220", {"COPILOT_HOME": str(tmp_path / ".copilot")}) == "/work/here"
+    file.write_text('{"type":"session.start","data":{"context":{"cwd":"/home/ada/here"}}}\n{"type":"x"}\n')
+    assert Copilot().began_in("0c46b220", {"HOME": str(tmp_path)}) == "/home/ada/here"
+    assert Copilot().began_in("0c46b220", {"COPILOT_HOME": str(tmp_path / ".copilot")}) == "/home/ada/here"
     assert Copilot().began_in("../0c46b220", {"HOME": str(tmp_path)}) is None
     file.write_text("not JSON")
     assert Copilot().began_in("0c46b220", {"HOME": str(tmp_path)}) is None

@@ -109,6 +109,6 @@ def test_a_mode_is_its_own_autonomy(mode, word):
 def test_a_session_is_known_to_belong_to_the_folder_in_which_it_began(tmp_path):
     file = tmp_path / ".factory" / "sessions" / "-work-here" / "0c46b220.jsonl"
     file.parent.mkdir(parents=True)
-    file.write_text('{"type":"session_start","id":"0c46b220","cwd":"/work/here"}\n{"type":"message"}\n')
-    assert Droid().began_in("0c46b220", {"HOME": str(tmp_path)}) == "/work/here"
+    file.write_text('{"type":"session_start","id":"0c46b220","cwd":"/home/ada/here"}\n{"type":"message"}\n')
+    assert Droid().began_in("0c46b220", {"HOME": str(tmp_path)}) == "/home/ada/here"
     assert Droid().began_in("another", {"HOME": str(tmp_path)}) is None

@@ -108,6 +108,6 @@ def test_mistral_itself_needs_no_description():
 def test_a_session_is_known_to_belong_to_the_folder_in_which_it_began(tmp_path):
     file = tmp_path / ".vibe" / "logs" / "session" / "unified" / "0c46b220" / "meta.json"
     file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"session_id": "0c46b220", "origin_directory": "/work/here"}, indent=2))
-    assert Vibe().began_in("0c46b220", {"HOME": str(tmp_path)}) == "/work/here"
+    file.write_text(json.dumps({"session_id": "0c46b220", "origin_directory": "/home/ada/here"}, indent=2))
+    assert Vibe().began_in("0c46b220", {"HOME": str(tmp_path)}) == "/home/ada/here"
     assert Vibe().began_in("another", {"HOME": str(tmp_path)}) is None

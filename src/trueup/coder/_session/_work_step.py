@@ -111,7 +111,7 @@ class WorkStep:
         async with way_out(engine, network, environ, ground.folder, meter, self._tape, user_config=user_config) as way:
             readable = {**engine.files, str(file): PROMPT_FILE} if ground.confined else {}
             profile = Profile(network=way.network, readable=readable, writable=dict(way.writable))
-            async with workspace.open(profile) as shell, way.opened(shell) as env:
+            async with workspace.open(profile, await ground.gate()) as shell, way.opened(shell) as env:
                 task = Task(
                     prompt=prompt,
                     prompt_file=PROMPT_FILE if ground.confined else str(file),

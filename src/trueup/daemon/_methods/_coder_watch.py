@@ -15,8 +15,6 @@ from .._subscriptions import TOO_SLOW, Feed, Notice
 from ..coding import SessionRow
 from ._coder import Nothing, OneSession
 
-WATCH = "coder.watch"
-
 
 class SubscribeToSession(Struct, frozen=True):
     """A session, and the number of the event to begin with."""

@@ -117,7 +117,6 @@ class PromptedAgent(ABC):
     capabilities: ClassVar[Capabilities]
     vendors: ClassVar[tuple[Vendor, ...]] = ()
     login_files: ClassVar[tuple[str, ...]] = ()
-    tells_version: ClassVar[bool] = False
 
     def __init__(self, program: str | None = None, *, user_config: bool = False) -> None:
         self._program = program or self.program

@@ -6,6 +6,7 @@ agent, hands signals on, tells the file between two lines of its own, and remove
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -117,6 +118,7 @@ class FileListening(Listening):
             self._lines.append(line)
         return []
 
+    @abstractmethod
     def hear_file(self, content: str) -> list[Event]:
         """Take the file that the agent wrote."""
-        raise NotImplementedError
+        ...
