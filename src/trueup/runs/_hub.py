@@ -21,6 +21,8 @@ POLL_SECS = 0.2
 PAGE = 1000
 # What a follower may have before it in memory. One that is slower reads from the database.
 MOST_WAITING = 1000
+# How long what is being written may take before it is looked for all the same.
+HAND_ON_SECS = 1.0
 
 
 class Written(NamedTuple):
@@ -184,6 +186,13 @@ class Hub:
         self._feeds: dict[str, _Feed] = {}
         self._taps: set[Tap] = set()
         self._poller: asyncio.Task[None] | None = None
+        # Writes that were begun and published; the thread that writes counts.
+        self._begun = 0
+        self._published = 0
+
+    def begin(self) -> None:
+        """Know of a write before it can be seen by others. Called by the thread that writes; `publish` is its end."""
+        self._begun += 1
 
     def is_followed(self, run_id: str) -> bool:
         """Whether `publish` is to be told of the run's records. Called by the thread that writes."""
@@ -195,6 +204,7 @@ class Hub:
             # A loop that was closed has nobody left who listens.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._hand_on, written)
+        self._published = self._begun
 
     def _hand_on(self, written: dict[str, list[StoredRecord]]) -> None:
         for run_id, records in written.items():
@@ -263,6 +273,16 @@ class Hub:
                 for listener in [each for feed in self._feeds.values() for each in feed.listeners]:
                     listener.fall_behind()
                 continue
+            await self._until_published(self._begun)
             for run_id, count in counts.items():
                 if run_id in self._feeds:
                     self._feeds[run_id].learn(count)
+
+    async def _until_published(self, begun: int) -> None:
+        """Let what this store wrote itself come from memory: it can be counted on disk a moment before."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HAND_ON_SECS):
+                while self._published < begun:  # noqa: ASYNC110 - a thread counts, which knows no event of the loop
+                    await asyncio.sleep(0.005)
+        # What was published is handed on before anybody else has their turn.
+        await asyncio.sleep(0)

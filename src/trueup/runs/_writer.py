@@ -17,6 +17,7 @@ from trueup.core.errors import InfrastructureError
 from ._database import Database
 from ._encoding import Encoded, Payload
 from ._hub import Hub
+from ._records import StoredRecord
 from ._writes import Batch, Write, pack
 
 
@@ -113,6 +114,8 @@ class Writer:
 
     def _write_together(self, jobs: list[Job]) -> None:
         prepared = [job for job in jobs if job.works(job.prepare)]
+        written: dict[str, list[StoredRecord]] = {}
+        self._hub.begin()
         try:
             contents = _payloads(prepared)
             packed = pack(self._database, contents)
@@ -121,11 +124,12 @@ class Writer:
                 for job in prepared:
                     job.works(partial(job.apply, batch))
                 batch.flush(contents, packed)
-            self._hub.publish(batch.written)
+            written = batch.written
         # The database failed, and everybody who waits has to know; the thread goes on for those who try again.
         except Exception as error:  # noqa: BLE001
             for job in prepared:
                 job.error = job.error or error
+        self._hub.publish(written)
 
 
 def _payloads(jobs: Iterable[Job]) -> dict[str, Payload]:
