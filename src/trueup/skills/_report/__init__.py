@@ -1,0 +1,60 @@
+"""What the cells came to: the report, counted, compared with another, held against people, and written in any form."""
+
+from ._build import JUDGED, build_report, trials
+from ._calibrate import Calibration, Label, Labels, blank_labels, calibrate, read_labels
+from ._compare import GroupComparison, ReportComparison, compare_reports
+from ._model import (
+    About,
+    Arm,
+    BooleanDetail,
+    CallsDetail,
+    CellError,
+    CellReport,
+    CellStatus,
+    Delta,
+    Detail,
+    EvalOutcome,
+    Group,
+    NumericDetail,
+    Report,
+    SeenDetail,
+    Statistics,
+    Summary,
+    Transcript,
+    Vote,
+)
+from ._read import read_report
+
+__all__ = [
+    "JUDGED",
+    "About",
+    "Arm",
+    "BooleanDetail",
+    "Calibration",
+    "CallsDetail",
+    "CellError",
+    "CellReport",
+    "CellStatus",
+    "Delta",
+    "Detail",
+    "EvalOutcome",
+    "Group",
+    "GroupComparison",
+    "Label",
+    "Labels",
+    "NumericDetail",
+    "Report",
+    "ReportComparison",
+    "SeenDetail",
+    "Statistics",
+    "Summary",
+    "Transcript",
+    "Vote",
+    "blank_labels",
+    "build_report",
+    "calibrate",
+    "compare_reports",
+    "read_labels",
+    "read_report",
+    "trials",
+]

@@ -1,0 +1,93 @@
+"""Two reports: is the second better?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from .._stats import Comparison, Conclusion, adjusted, compare
+from ._build import trials
+from ._model import Arm, CellReport, Report
+
+Place = tuple[str, str]
+FEW = 10
+
+
+class GroupComparison(Struct, frozen=True, kw_only=True):
+    """The comparison on one platform and model. Its `p_value` is corrected for how many of them there are."""
+
+    platform: str
+    model: str
+    comparison: Comparison
+
+
+class ReportComparison(Struct, frozen=True, kw_only=True):
+    """What two reports say about each other. `unpaired` are cells that only one has, `notes` what to mind."""
+
+    conclusion: Conclusion
+    overall: Comparison | None
+    groups: list[GroupComparison]
+    unpaired: list[str]
+    notes: list[str]
+
+
+def compare_reports(before: Report, after: Report) -> ReportComparison:
+    """Compare the cells with the skill, by case. Cells that could not be judged show nothing."""
+    first, second = _tested(before), _tested(after)
+    overall = compare(trials(first), trials(second))
+    return ReportComparison(
+        conclusion=Conclusion.INCONCLUSIVE if overall is None else overall.conclusion,
+        overall=overall,
+        groups=_groups(first, second),
+        unpaired=_unpaired(first, second),
+        notes=list(_notes(before, after, overall)),
+    )
+
+
+def _tested(report: Report) -> list[CellReport]:
+    return [cell for cell in report.runs if cell.arm is Arm.WITH]
+
+
+def _groups(before: Sequence[CellReport], after: Sequence[CellReport]) -> list[GroupComparison]:
+    found = [
+        (place, compared)
+        for place in dict.fromkeys((cell.platform, cell.model) for cell in before)
+        if (compared := compare(trials(_at(before, place)), trials(_at(after, place)))) is not None
+    ]
+    corrected = adjusted([compared for _, compared in found])
+    return [
+        GroupComparison(platform=place[0], model=place[1], comparison=each)
+        for (place, _), each in zip(found, corrected, strict=True)
+    ]
+
+
+def _at(cells: Sequence[CellReport], place: Place) -> list[CellReport]:
+    return [cell for cell in cells if (cell.platform, cell.model) == place]
+
+
+def _unpaired(before: Sequence[CellReport], after: Sequence[CellReport]) -> list[str]:
+    first, second = ({(t.case, t.platform, t.model) for t in trials(cells)} for cells in (before, after))
+    told = dict.fromkeys(first - second, "was not judged in the second")
+    told |= dict.fromkeys(second - first, "was not judged in the first")
+    return [
+        f"{case} on {platform} {model}".rstrip() + f": {why}" for (case, platform, model), why in sorted(told.items())
+    ]
+
+
+def _notes(before: Report, after: Report, overall: Comparison | None) -> Iterator[str]:
+    if overall is None:
+        yield "the two reports have no judged case in common"
+    elif overall.cases < FEW:
+        yield f"only {overall.cases} cases in common: mind the interval, not the difference"
+    if before.about.judge_models != after.about.judge_models or before.about.votes != after.about.votes:
+        yield "the judges differ, so a difference may be theirs: `trueup test regrade` judges both alike"
+    if before.about.prompts != after.about.prompts:
+        yield "the prompts of the judge differ, so a difference may be theirs: `trueup test regrade` judges both alike"
+    for platform in sorted(before.about.versions.keys() & after.about.versions.keys()):
+        old, new = before.about.versions[platform], after.about.versions[platform]
+        if old != new:
+            yield f"{platform} was {old or 'of an unknown version'}, and is {new or 'of an unknown version'} now"
+    for name, report in (("first", before), ("second", after)):
+        if report.partial:
+            yield f"the {name} report is partial"

@@ -1,0 +1,81 @@
+"""Rates of cases, with the case as the unit."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+import pytest
+
+from trueup.skills._stats import Trial, case_rates, group_rate, pass_all, pass_at
+
+
+def trials(passes_by_case, platform="p", model="m"):
+    return [
+        Trial(case=case, platform=platform, model=model, passed=bool(passed))
+        for case, passes in passes_by_case.items()
+        for passed in passes
+    ]
+
+
+@pytest.mark.parametrize(("passed", "judged", "k"), [(0, 3, 1), (1, 3, 2), (2, 5, 3), (5, 5, 4), (3, 6, 6), (4, 6, 1)])
+def test_pass_at_k_and_pass_all_k_are_the_share_of_all_choices_of_k_repeats(passed, judged, k):
+    repeats = [True] * passed + [False] * (judged - passed)
+    chosen = list(combinations(repeats, k))
+    assert pass_at(passed, judged, k) == pytest.approx(sum(map(any, chosen)) / len(chosen))
+    assert pass_all(passed, judged, k) == pytest.approx(sum(map(all, chosen)) / len(chosen))
+
+
+def test_the_rate_is_the_mean_of_the_cases_rates_however_often_each_was_repeated():
+    rate = group_rate(trials({"often": [1] * 98 + [0] * 2, "once": [0]}))
+    assert rate.rate == pytest.approx(0.49)
+    assert (rate.cases, rate.judged, rate.passed) == (2, 101, 98)
+
+
+def test_a_hundred_repeats_of_two_cases_are_no_surer_than_two_cases():
+    few = group_rate(trials({"a": [1], "b": [0]}))
+    many = group_rate(trials({"a": [1] * 100, "b": [0] * 100}))
+    assert (many.low, many.high) == (few.low, few.high) == (0, 1)
+
+
+def test_cases_that_all_pass_leave_the_doubt_of_so_few_cases():
+    rate = group_rate(trials({name: [1, 1, 1] for name in "abc"}))
+    assert (rate.rate, rate.high, rate.method) == (1, 1, "wilson")
+    assert rate.low == pytest.approx(0.4385, abs=1e-4)
+
+
+def test_nothing_judged_is_no_rate():
+    assert group_rate([]) is None
+    assert case_rates([]) == []
+
+
+def test_pass_at_k_is_told_for_as_many_repeats_as_there_were():
+    rate = group_rate(trials({"a": [1, 0, 1], "b": [0]}))
+    assert list(rate.pass_at) == [1, 2, 3]
+    assert rate.pass_at[1] == pytest.approx(1 / 3)
+    assert rate.pass_at[3] == 1
+    assert rate.pass_all[3] == 0
+
+
+def test_the_rate_of_a_case_is_told_for_each_platform_and_model():
+    found = case_rates([*trials({"a": [1, 0]}), *trials({"a": [1]}, platform="q")])
+    assert [(each.platform, each.passed, each.judged) for each in found] == [("p", 1, 2), ("q", 1, 1)]
+    assert found[0].low == pytest.approx(0.0945, abs=1e-4)
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+    chance = Random(7)
+    covered = 0
+    for _ in range(120):
+        # Cases differ in how hard they are; their mean chance to pass is 0.7.
+        cases = {
+            str(n): [chance.random() < hard for _ in range(4)] for n in range(30) for hard in [chance.choice((0.4, 1))]
+        }
+        rate = group_rate(trials(cases))
+        covered += rate.low <= 0.7 <= rate.high
+    assert covered >= 0.88 * 120
+
+
+def test_the_same_trials_give_the_same_interval():
+    some = trials({str(n): [n % 3 == 0, n % 2 == 0] for n in range(20)})
+    assert group_rate(some) == group_rate(some)
