@@ -101,3 +101,9 @@ def test_of_many_comparisons_none_is_significant_by_luck():
     corrected = adjusted([nothing, lucky, nothing, nothing])
     assert corrected[1].p_value == pytest.approx(4 * lucky.p_value)
     assert corrected[1].conclusion is Conclusion.INCONCLUSIVE
+
+
+def test_what_was_shown_could_have_been_shown():
+    found = compare(trials([[1, 0, 0]] * 7), trials([[1, 1, 0]] * 6 + [[1, 0, 0]]))
+    assert found.conclusion is Conclusion.BETTER
+    assert found.detectable <= found.difference

@@ -3,6 +3,7 @@
 from ._build import JUDGED, build_report, trials
 from ._calibrate import Calibration, Label, Labels, blank_labels, calibrate, read_labels
 from ._compare import GroupComparison, ReportComparison, compare_reports
+from ._forms import Form, cell_line, comparison_line, form_of, render, result_line
 from ._model import (
     About,
     Arm,
@@ -38,6 +39,7 @@ __all__ = [
     "Delta",
     "Detail",
     "EvalOutcome",
+    "Form",
     "Group",
     "GroupComparison",
     "Label",
@@ -53,8 +55,13 @@ __all__ = [
     "blank_labels",
     "build_report",
     "calibrate",
+    "cell_line",
     "compare_reports",
+    "comparison_line",
+    "form_of",
     "read_labels",
     "read_report",
+    "render",
+    "result_line",
     "trials",
 ]

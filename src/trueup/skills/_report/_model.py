@@ -76,11 +76,12 @@ class EvalOutcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CellError(Struct, frozen=True, kw_only=True):
-    """Why a cell could not be judged."""
+    """Why a cell could not be judged. `stage` is how far it came: `workspace`, `conversation` or `evals`."""
 
     kind: str
     message: str
     context: str | None = None
+    stage: str | None = None
 
 
 class Transcript(Struct, frozen=True):
@@ -93,7 +94,8 @@ class CellReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One cell of the matrix. `usage` is of every call; `skill_usage` of the replies alone, `judge_usage` of the rest.
 
     `key` is the hash of all that decides what happens in the cell, `run_id` the run in which it can be looked at.
-    `activated` is None where it could not be seen. `cached` says that an earlier cell of the same key is shown.
+    `activated` is None where it could not be seen, `events_told` False where tool calls could not. `cached` says that
+    an earlier cell of the same key is shown.
     """
 
     case: str
@@ -117,6 +119,7 @@ class CellReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempts: int = 1
     cached: bool = False
     activated: bool | None = None
+    events_told: bool = True
     mock_calls: list[MockCall] | None = None
     notes: list[str] = []
 

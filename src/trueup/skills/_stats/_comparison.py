@@ -128,7 +128,10 @@ def _detectable(moved: Sequence[float]) -> float | None:
     if len(moved) < FEWEST_TURNED:
         return None
     by_spread = (Z + Z_POWER) * stdev(moved) / sqrt(len(moved))
-    return min(1.0, max(by_spread, FEWEST_TURNED / len(moved)))
+    steps = [abs(by) for by in moved if by]
+    # As far as a case moves when it does: with repeats it need not turn from never to always.
+    step = fmean(steps) if steps else 1.0
+    return min(1.0, max(by_spread, step * FEWEST_TURNED / len(moved)))
 
 
 def _conclusion(found: Comparison) -> Conclusion:

@@ -1,0 +1,34 @@
+"""Reports for programs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trueup.core.text import writable
+
+from .._model import CellReport, Report
+
+
+def as_json(report: Report) -> str:
+    """One object, for people to look at too."""
+    return msgspec.json.format(_encoded(report), indent=2).decode() + "\n"
+
+
+def as_stream(report: Report) -> str:
+    """A line for each cell, then one with the whole report, as a run writes them while it goes on."""
+    return "".join(cell_line(cell) for cell in report.runs) + result_line(report)
+
+
+def cell_line(cell: CellReport) -> str:
+    """The line of a cell that ended."""
+    return _encoded({"type": "cell", "cell": cell}).decode() + "\n"
+
+
+def result_line(report: Report) -> str:
+    """The last line."""
+    return _encoded({"type": "result", "report": report}).decode() + "\n"
+
+
+def _encoded(value: object) -> bytes:
+    # A file name that is no text reaches a transcript through an agent's tools.
+    return msgspec.json.encode(writable(msgspec.to_builtins(value, str_keys=True)))
