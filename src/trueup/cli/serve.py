@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from trueup.core.text import visible
-from trueup.daemon import DEFAULT_PORT, Listening, ServeOptions, serve
+from trueup.daemon import DEFAULT_PORT, Daemon, Listening, Pages, ServeOptions, serve
 
 from ._main import tell
 from ._shared import json_option
@@ -31,10 +31,10 @@ from ._shared import json_option
 )
 @json_option
 def command(port: int, no_auth: bool, database_url: str | None, otlp_endpoint: str | None, as_json: bool) -> None:
-    """Serve tools, policies, proposals, runs and sessions to programs, by JSON-RPC over a WebSocket.
+    """Serve tools, policies, proposals, runs and sessions: to programs by JSON-RPC over a WebSocket, to you as pages.
 
-    Prints where it listens and where the tokens are that let a program in. One token is for programs; the other is for
-    you alone: with it, contracts are confirmed and merges approved. Ends on SIGTERM or Ctrl-C: what was begun is
+    Prints where it listens, where the tokens are that let a program in, and a link that lets a browser in once. One
+    token is for programs; the other is for you alone: with it, contracts are confirmed and merges approved. Ends on SIGTERM or Ctrl-C: what was begun is
     written down, and runs that are open end as `incomplete`.
 
     \b
@@ -49,14 +49,22 @@ def command(port: int, no_auth: bool, database_url: str | None, otlp_endpoint: s
         # One line, and at once: whoever started this may wait for it at the other end of a pipe.
         click.echo(msgspec.json.encode(where) if as_json else visible(_text(where)))
 
-    _run(serve(options, told, warned=tell))
+    _run(serve(options, told, warned=tell, pages=_pages))
+
+
+def _pages(daemon: Daemon) -> Pages:
+    # Here, because nobody waits for templates before the daemon is up.
+    from trueup.web import pages
+
+    return pages(daemon)
 
 
 def _text(where: Listening) -> str:
     if where.token_file is None:
-        return f"listening at {where.url}, for every program of this machine (--no-auth)"
+        return f"listening at {where.url}, for every program of this machine (--no-auth)\npages: {where.page}"
     lines = [f"listening at {where.url}", f"token for programs: {where.token_file}"]
-    return "\n".join([*lines, f"token for you: {where.human_token_file}"])
+    lines += [f"token for you: {where.human_token_file}", f"pages, for the one who opens this first: {where.page}"]
+    return "\n".join(lines)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

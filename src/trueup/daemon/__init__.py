@@ -28,6 +28,7 @@ from ._tokens import Tokens, keep_tokens
 
 if TYPE_CHECKING:
     from ._client import ActionError, Client, ConnectionLostError, Run, ToolError, TraceEvent, connect
+    from ._front import Admit, Pages
     from ._methods._runs import RequestedToolCall, RunTurn, TokenUsage
     from ._proposals import (
         ActionResult,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ActionError": "_client",
     "ActionResult": "_proposals",
+    "Admit": "_front",
     "AssertionAction": "_proposals",
     "Client": "_client",
     "CoderStart": "coding",
@@ -53,6 +55,7 @@ _HOMES = {
     "Expectation": "_proposals._model",
     "Key": "_proposals._model",
     "KeyAndValue": "_proposals._model",
+    "Pages": "_front",
     "Proposal": "_proposals",
     "ProposalResult": "_proposals",
     "RequestedToolCall": "_methods._runs",
@@ -72,6 +75,7 @@ __all__ = [
     "DEFAULT_PORT",
     "ActionError",
     "ActionResult",
+    "Admit",
     "AssertionAction",
     "Call",
     "Client",
@@ -86,6 +90,7 @@ __all__ = [
     "Level",
     "Listening",
     "Method",
+    "Pages",
     "Proposal",
     "ProposalResult",
     "RequestedToolCall",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -46,6 +46,8 @@ class Daemon:
         self.policies = policies
         self.slow_secs = slow_secs
         self.token_within_secs = token_within_secs
+        # Set by whoever shows pages.
+        self.page_link: Callable[[], str | None] = lambda: None
         self.id = secrets.token_hex(8)
         self.runs = LiveRuns(store, grace_secs)
         self._owning = store.owning()

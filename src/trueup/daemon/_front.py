@@ -1,16 +1,17 @@
-"""The front of the daemon: WebSocket at `/`, and `GET /health`, on one port of this machine."""
+"""The front of the daemon: WebSocket at `/`, `GET /health`, and pages where there are any, on one port of this machine."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp.typedefs import Handler
 from msgspec import Struct
 
 from trueup import __version__
@@ -66,13 +67,29 @@ class _Guest(Struct, frozen=True):
         self.transport.abort()
 
 
+Admit = Callable[[web.Request], None]
+
+
+class Pages(Protocol):
+    """What people see of a daemon in a browser."""
+
+    def add_to(self, application: web.Application, admit: Admit) -> None:
+        """Put the pages on their paths. Whoever may see them is to be admitted, so that they can stay."""
+        ...
+
+    def link(self, origin: str) -> str:
+        """An address that lets a person in, once."""
+        ...
+
+
 class Front:
     """Takes connections for a daemon: `async with Front(daemon).listening(port) as front`."""
 
-    def __init__(self, daemon: Daemon) -> None:
+    def __init__(self, daemon: Daemon, pages: Pages | None = None) -> None:
         self._daemon = daemon
+        self._pages = pages
         self._guests: dict[asyncio.BaseTransport, _Guest] = {}
-        # By the time they came; some are gone already.
+        # By the time they came; some are gone or known already.
         self._strangers: dict[web.RequestHandler, None] = {}
         self.port = 0
 
@@ -81,12 +98,19 @@ class Front:
         """Where clients find it."""
         return f"ws://{HOST}:{self.port}/"
 
+    @property
+    def page_link(self) -> str | None:
+        """An address that lets a person see the pages, once; None where there are none."""
+        return None if self._pages is None else self._pages.link(f"http://{HOST}:{self.port}")
+
     @asynccontextmanager
     async def listening(self, port: int) -> AsyncIterator[Self]:
         """Take connections at a port of this machine, or at any free one where it is 0, until the block ends."""
-        application = web.Application()
+        application = web.Application(middlewares=[_refuse_strangers])
         application.router.add_get("/", self._connect)
         application.router.add_get("/health", self._health)
+        if self._pages is not None:
+            self._pages.add_to(application, self._admit)
         runner = web.AppRunner(application, handle_signals=False, access_log=None, shutdown_timeout=CLOSING_SECS)
         await runner.setup()
         try:
@@ -115,12 +139,18 @@ class Front:
         asyncio.get_running_loop().call_later(self._daemon.token_within_secs, self._send_away, stranger)
         return stranger
 
+    def _admit(self, request: web.Request) -> None:
+        """Whoever looks at pages may stay."""
+        self._strangers.pop(request.protocol, None)
+
     def _is_known(self, stranger: web.RequestHandler) -> bool:
         guest = None if stranger.transport is None else self._guests.get(stranger.transport)
         return guest is not None and guest.connection.level is not Level.NOTHING
 
     def _send_away(self, stranger: web.RequestHandler) -> None:
-        self._strangers.pop(stranger, None)
+        if stranger not in self._strangers:
+            return
+        del self._strangers[stranger]
         if stranger.transport is not None and not self._is_known(stranger):
             stranger.transport.abort()
 
@@ -132,16 +162,16 @@ class Front:
         if serving := {guest.serving for guest in guests if guest.serving is not None}:
             await asyncio.wait(serving, timeout=CLOSING_SECS)
 
-    async def _health(self, request: web.Request) -> web.Response:
-        self._refuse_strangers(request)
+    async def _health(self, _: web.Request) -> web.Response:
         daemon = self._daemon
         return web.json_response(
             {"status": "ok", "version": __version__, "connections": daemon.connections, "open_runs": len(daemon.runs)}
         )
 
     async def _connect(self, request: web.Request) -> web.StreamResponse:
-        self._refuse_strangers(request)
         if request.headers.get("Upgrade", "").lower() != "websocket":
+            if self._pages is not None:
+                raise web.HTTPSeeOther("/runs")
             return web.Response(text=f"trueup {__version__}: JSON-RPC 2.0 over WebSocket is spoken here\n")
         known = sum(guest.connection.level is not Level.NOTHING for guest in self._guests.values())
         if known >= MOST_CONNECTIONS:
@@ -160,18 +190,20 @@ class Front:
             del self._guests[transport]
         return socket
 
-    @staticmethod
-    def _refuse_strangers(request: web.Request) -> None:
-        """A page of a browser says where it comes from; only one that was served here may come in.
 
-        A name that leads here from elsewhere would make a foreign page ours, so the host must be this machine's too.
-        """
-        host = request.headers.get("Host", "")
-        if _PORT.sub("", host) not in (HOST, "localhost", "[::1]"):
-            raise web.HTTPForbidden(text=f"this is a daemon of {HOST}, not of {host!r}\n")
-        # Another port than ours is one that was forwarded here.
-        if request.headers.get("Origin", f"http://{host}") != f"http://{host}":
-            raise web.HTTPForbidden(text="pages of other origins cannot drive this daemon\n")
+@web.middleware
+async def _refuse_strangers(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """A page of a browser says where it comes from; only one that was served here may come in.
+
+    A name that leads here from elsewhere would make a foreign page ours, so the host must be this machine's too.
+    """
+    host = request.headers.get("Host", "")
+    if _PORT.sub("", host) not in (HOST, "localhost", "[::1]"):
+        raise web.HTTPForbidden(text=f"this is a daemon of {HOST}, not of {host!r}\n")
+    # Another port than ours is one that was forwarded here.
+    if request.headers.get("Origin", f"http://{host}") != f"http://{host}":
+        raise web.HTTPForbidden(text="pages of other origins cannot drive this daemon\n")
+    return await handler(request)
 
 
 async def _frames(socket: _Socket) -> AsyncIterator[bytes]:

@@ -24,7 +24,7 @@ from ._tokens import HUMAN_TOKEN_FILE, TOKEN_FILE, keep_tokens
 if TYPE_CHECKING:
     from trueup.policy import AnyPolicy
 
-    from ._front import Front
+    from ._front import Front, Pages
 
 DEFAULT_PORT = 9100
 
@@ -39,21 +39,30 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
 
 
 class Listening(Struct, frozen=True):
-    """Where a daemon is, and where the secrets are that let a client in; None where it needs none."""
+    """Where a daemon is, and where the secrets are that let a client in; None where it needs none.
+
+    `page` is an address that lets a person see its pages, once; None where it has none.
+    """
 
     url: str
     port: int
     token_file: str | None
     human_token_file: str | None
+    page: str | None = None
 
 
-async def serve(options: ServeOptions, told: Callable[[Listening], None], warned: Callable[[str], None]) -> None:
+async def serve(
+    options: ServeOptions,
+    told: Callable[[Listening], None],
+    warned: Callable[[str], None],
+    pages: Callable[[Daemon], Pages] | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT, or until this is cancelled; tell where, once clients can come."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    async with _opened(options, warned) as (daemon, folder), listen(daemon, options.port) as front:
+    async with _opened(options, warned) as (daemon, folder), listen(daemon, options.port, pages) as front:
         told(_where(front, folder))
         # What is only loaded when it is asked for should not be waited for then, nor when the daemon ends.
         threading.Thread(target=all_methods, daemon=True).start()
@@ -92,16 +101,17 @@ def _repository_policies() -> Sequence[AnyPolicy]:
 
 
 @asynccontextmanager
-async def listen(daemon: Daemon, port: int = 0) -> AsyncIterator[Front]:
+async def listen(daemon: Daemon, port: int = 0, pages: Callable[[Daemon], Pages] | None = None) -> AsyncIterator[Front]:
     """Take connections at a port of this machine, or at any free one, until the block ends."""
     # Here, so that whoever only needs a part of this room does not load a web server.
     from ._front import Front
 
-    async with Front(daemon).listening(port) as front:
+    async with Front(daemon, None if pages is None else pages(daemon)).listening(port) as front:
+        daemon.page_link = lambda: front.page_link
         yield front
 
 
 def _where(front: Front, folder: Path | None) -> Listening:
     if folder is None:
-        return Listening(front.url, front.port, None, None)
-    return Listening(front.url, front.port, str(folder / TOKEN_FILE), str(folder / HUMAN_TOKEN_FILE))
+        return Listening(front.url, front.port, None, None, front.page_link)
+    return Listening(front.url, front.port, str(folder / TOKEN_FILE), str(folder / HUMAN_TOKEN_FILE), front.page_link)

@@ -14,7 +14,7 @@ from .._errors import Code, RpcError
 from .._method import Call, Level, method
 from .._proposals import ToolSpec
 from ._policy import PolicyRule
-from ._tools import SOURCE
+from ._tools import SOURCE, Nothing
 
 PROTOCOL_VERSION = 3
 CAPABILITIES = frozenset({"runs.trace.v1", "tools.cancel.v1", "coder.v1"})
@@ -89,6 +89,21 @@ async def handshake(call: Call, params: Handshake) -> HandshakeResult:
         raise RpcError(Code.CAPABILITY_MISMATCH, said, {"missing": missing, "capabilities": sorted(CAPABILITIES)})
     call.connection.shook_hands = True
     return HandshakeResult(PROTOCOL_VERSION, __version__, params.protocol_version, sorted(CAPABILITIES))
+
+
+class PageLink(Struct, frozen=True):
+    """An address for a browser, which lets whoever opens it first see the pages."""
+
+    url: str
+
+
+@method("server.page_link", needs=Level.HUMAN)
+async def page_link(call: Call, params: Nothing) -> PageLink:
+    """Make an address that lets a person see the pages of this daemon, once."""
+    url = call.daemon.page_link()
+    if url is None:
+        raise RpcError(Code.FAILED, "this daemon has no pages")
+    return PageLink(url)
 
 
 class InitSession(Struct, frozen=True):

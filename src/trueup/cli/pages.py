@@ -1,0 +1,41 @@
+"""`trueup pages`"""
+
+from __future__ import annotations
+
+import webbrowser
+
+import click
+
+from trueup.daemon import DEFAULT_PORT, connect
+
+from ._shared import json_option, run_async, show
+
+
+@click.command()
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port of the daemon.",
+)
+@click.option("--open", "opened", is_flag=True, help="Open it in your browser, too.")
+@json_option
+def command(port: int, opened: bool, as_json: bool) -> None:
+    """Print a link to the pages of the daemon that runs; it lets in the browser that opens it first.
+
+    \b
+    Example:
+      trueup pages --open
+    """
+    url = run_async(_link(port))
+    show({"url": url}, url, as_json=as_json)
+    if opened:
+        webbrowser.open(url)
+
+
+async def _link(port: int) -> str:
+    async with connect(f"ws://127.0.0.1:{port}/", human=True) as client:
+        answer = await client.call("server.page_link")
+    link: str = answer["url"]
+    return link

@@ -1,0 +1,129 @@
+"""The pages of one daemon: their paths, who gets in, and the headers that go with every answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from trueup import __version__
+from trueup.core.errors import TrueupError
+from trueup.daemon import Admit, Daemon
+
+from ._door import Door
+from ._templates import template
+
+# Modules with `routes(site)`, loaded with the first daemon that shows pages.
+PARTS = ("_runs",)
+
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    # Forms must say where they come from, and nobody else needs to know.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+class Site:
+    """What every page has at hand: the daemon, and how an answer is made."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon = daemon
+        self.door = Door(None if daemon.tokens is None else daemon.tokens.human_token)
+
+    def add_to(self, application: web.Application, admit: Admit) -> None:
+        """Put the pages on their paths."""
+        application.middlewares.append(_guard(self, admit))
+        application.router.add_get("/enter", self.door.enter)
+        application.router.add_get("/static/{name}", _static)
+        for part in PARTS:
+            application.router.add_routes(import_module(f"trueup.web.{part}").routes(self))
+
+    def link(self, origin: str) -> str:
+        """An address that lets a person in, once."""
+        return self.door.link(origin)
+
+    def render(self, request: web.Request, name: str, status: int = 200, **values: Any) -> web.Response:
+        """A page: its template with what it shows, and what every page needs."""
+        around = {"form_token": self.door.form_token(request), "path": request.path, "version": __version__}
+        text = template(name).render(around | values)
+        return web.Response(text=text, status=status, content_type="text/html", headers={"Cache-Control": "no-store"})
+
+    async def form(self, request: web.Request) -> Mapping[str, str]:
+        """What a person sent with a form of ours; anything else is refused."""
+        data = {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
+        if not self.door.is_form_token(request, data.get("form_token", "")):
+            raise web.HTTPForbidden
+        return data
+
+
+def pages(daemon: Daemon) -> Site:
+    """The pages of a daemon."""
+    return Site(daemon)
+
+
+def _guard(site: Site, admit: Admit) -> Any:
+    """Nobody sees a page who did not come through the door, and what goes wrong is told on a page too."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if _is_wire(request):
+            return await handler(request)
+        answer = await _answer(site, admit, request, handler)
+        if not answer.prepared:
+            answer.headers.update(_HEADERS)
+        return answer
+
+    return guard
+
+
+async def _answer(site: Site, admit: Admit, request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        if request.path != "/enter" and not request.path.startswith("/static/"):
+            if not site.door.is_in(request):
+                return site.render(request, "stranger.html", 401)
+            admit(request)
+        return await handler(request)
+    except web.HTTPRedirection as redirection:
+        return web.Response(status=redirection.status, headers={"Location": redirection.headers["Location"]})
+    except web.HTTPForbidden:
+        return site.render(request, "stranger.html", 403)
+    except web.HTTPException as error:
+        return site.render(request, "problem.html", error.status, problem=error.reason)
+    except TrueupError as error:
+        return site.render(request, "problem.html", 400, problem=str(error))
+
+
+def _is_wire(request: web.Request) -> bool:
+    """What programs ask for, which has its own rules."""
+    return request.path == "/health" or request.headers.get("Upgrade", "").lower() == "websocket"
+
+
+async def _static(request: web.Request) -> web.Response:
+    content, kind, tag = _file(request.match_info["name"])
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    if request.headers.get("If-None-Match") == tag:
+        return web.Response(status=304, headers=headers)
+    return web.Response(body=content, content_type=kind, charset="utf-8", headers=headers)
+
+
+@cache
+def _file(name: str) -> tuple[bytes, str, str]:
+    found = next((each for each in files("trueup.web").joinpath("static").iterdir() if each.name == name), None)
+    kind = _TYPES.get(name[name.rfind(".") :])
+    if found is None or kind is None:
+        raise web.HTTPNotFound
+    content = found.read_bytes()
+    return content, kind, f'"{hashlib.sha256(content).hexdigest()[:32]}"'
