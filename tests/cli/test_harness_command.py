@@ -348,3 +348,24 @@ class TestAsOneharness:
         finished = await trueup("harness", "run", *words, stdin=b"do it")
         [told] = json.loads(finished.stdout.text)["results"]
         assert (told["status"], told["text"], told["stdout"]) == ("ok", None, "")
+
+
+async def test_a_plugin_that_breaks_when_it_is_looked_for_does_not_hide_the_others(trueup, tmp_path):
+    info = tmp_path / "plugin" / "moody-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: moody\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[trueup.harnesses]\nmoody = moody:Moody\n")
+    (info.parent / "moody.py").write_text(
+        "from trueup.harness.agents import Capabilities, PromptedAgent\n"
+        "class Moody(PromptedAgent):\n"
+        "    name = program = install = 'moody'\n"
+        "    capabilities = Capabilities()\n"
+        "    def put(self, request): ...\n"
+        "    def converse(self, request): ...\n"
+        "    def program_in(self, environ): raise RuntimeError('not before noon')\n"
+    )
+    finished = await trueup("harness", "list", "--json", PYTHONPATH=str(info.parent))
+    assert finished.exit_code == 0, finished.stderr.text
+    listed = {each["harness"]: each for each in json.loads(finished.stdout.text)}
+    assert "goose" in listed
+    assert (listed["moody"]["installed"], listed["moody"]["note"]) == (False, "RuntimeError: not before noon")

@@ -183,6 +183,32 @@ async def test_an_interrupted_race_stops_everything_and_goes_on_with_all_of_them
     assert await states(user) == ["abandoned", "merged"]
 
 
+async def test_a_race_that_is_killed_leaves_no_engine_and_is_cleared_away_by_a_cancel(user):
+    async with at_work(user, "--yes") as process:
+        os.kill(process.pid, signal.SIGKILL)
+        await process.wait()
+    async with asyncio.timeout(10):
+        while is_running(user.nap):
+            await asyncio.sleep(0.05)
+    race = (await listed(user))[0]["race"]
+    cancelled = await user.trueup("code", "cancel", race)
+    assert (cancelled.exit_code, await states(user)) == (0, ["abandoned", "abandoned"])
+    assert not list(Path(os.environ["XDG_CACHE_HOME"]).rglob("more.txt")), "no workspace is left"
+    assert user.checkout.git("worktree", "list").count("\n") <= 1
+
+
+async def test_two_races_at_once_do_not_get_into_each_others_way(user):
+    scripts = (f"{MEND}; sleep 0.3", "exit 1")
+    one, two = await asyncio.gather(
+        user.trueup(*words(user, *scripts, more=("--json",))), user.trueup(*words(user, *scripts, more=("--json",)))
+    )
+    ends = [json_lines(each)[-1] for each in (one, two)]
+    assert [end["state"] for end in ends] == ["needs_approval"] * 2, [end["message"] for end in ends]
+    assert ends[0]["race"]["winner"] == f"{ends[0]['race']['race_id']}-1"
+    assert ends[0]["race"]["race_id"] != ends[1]["race"]["race_id"]
+    assert (await states(user)).count("needs_approval") == 2
+
+
 async def test_a_race_is_cancelled_with_all_of_its_sessions(user):
     async with at_work(user) as process:
         race = (await listed(user))[0]["race"]

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from coded import MEND
+from trueup.runs import RunStore, Started
 
 
 async def test_sessions_are_counted_by_engine_and_model(user_of_code):
@@ -32,6 +33,19 @@ async def test_sessions_are_counted_by_engine_and_model(user_of_code):
     assert [each["rate"] for each in data["groups"]] == [0.0, 1.0]
     assert data["groups"][0]["failures"] == {"verification": 1}
     assert "all intervals overlap" in data["notes"][1]
+
+
+async def test_what_cannot_be_read_is_said_and_left_out(trueup, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    async with await RunStore.open() as store:
+        odd = await store.start(Started("odd", data={"request": 5}), kind="session")
+    shown = await trueup("stats")
+    assert shown.exit_code == 0, shown.stderr.text
+    head, note = shown.stdout.text.splitlines()
+    assert head == "no sessions"
+    assert note.startswith("note: 1 recorded sessions cannot be read and are not counted; the first of them: run ")
+    data = json.loads((await trueup("stats", "--json")).stdout.text)
+    assert (data["groups"], odd.run_id in data["notes"][0]) == ([], True)
 
 
 @pytest.mark.parametrize(

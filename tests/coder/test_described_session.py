@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_play import Play
-from trueup.coder import State
+from trueup.coder import Limits, State
 from trueup.core.errors import InputError
 from trueup.core.trust import trust
 from trueup.runs import RunStore
@@ -51,3 +51,15 @@ async def test_a_repository_cannot_name_a_program_of_the_users_before_they_agree
 async def test_a_name_that_nobody_described_is_refused_with_those_there_are(play):
     with pytest.raises(InputError, match=r"claude-code, codex, opencode, .*native, auto"):
         await play.code("", DASH, engine="your-agent")
+
+
+async def test_a_strict_budget_for_an_agent_that_tells_nothing_is_refused_before_anything_is_spent(play):
+    settings = Path(os.environ["XDG_CONFIG_HOME"]) / "trueup" / "config.yaml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(f"{DESCRIPTION}    vendor: none\n")
+    for limit in ({"usd": 1}, {"tokens": 1000}):
+        with pytest.raises(InputError, match=r"my-agent does not tell what it uses.*--strict-budget"):
+            await play.code("", DASH, engine="my-agent", limits=Limits(iterations=1, strict=True, **limit))
+    assert await play.store.list() == []
+    story = await play.code("", DASH, engine="my-agent", limits=Limits(iterations=1, strict=True))
+    assert story.state is State.MERGED, story.message

@@ -113,6 +113,25 @@ async def test_the_smallest_verified_change_wins_once_all_are_done(course):
     assert not (course.play.project.root / "more.txt").exists()
 
 
+async def test_what_is_binary_is_not_small_for_having_no_lines(course):
+    """Two lines and a blob against three lines."""
+    raced = await course.race(
+        f"{MEND}; head -c 9000 /dev/urandom > blob", f"{MEND}; echo >> slug.py", pick=Pick.SMALLEST
+    )
+    assert raced.race.winner == f"{raced.race.id}-2"
+    assert [entry.binaries for entry in raced.race.decided.entries] == [1, 0]
+
+
+async def test_a_cheat_does_not_win_however_quick_it_is(course):
+    request = course.play.request("exit 1", "python3 -m unittest discover -s tests -t . -q")
+    cheat = "sed -i 's/a-nice-title/a_nice_title/' tests/test_slug.py"
+    runners = [Runner(course.play.engine(script)) for script in (cheat, f"sleep 0.5; {MEND}")]
+    raced = await course.races.start(request, runners, Pick.FIRST, Absent(yes=True), course.play.watching)
+    assert raced.race.winner == f"{raced.race.id}-2"
+    assert raced.race.decided.entries[0].gates == 1
+    assert "a-nice-title" in (course.play.project.root / "tests/test_slug.py").read_text()
+
+
 async def test_the_cheapest_wins_and_an_unknown_cost_is_not_zero(course):
     raced = await course.race(f"{paid(0.3)}; {MEND}", MEND, f"{paid(0.2)}; {MEND}", pick=Pick.CHEAPEST)
     assert raced.race.winner == f"{raced.race.id}-3"
@@ -270,6 +289,14 @@ def test_runners_are_named_with_a_model_of_their_own_and_may_run_twice():
         Runner("claude-code", "opus"),
         Runner("codex"),
         Runner("command:my-agent --to a@b"),
+    ]
+
+
+def test_a_comma_within_quotes_is_a_part_of_a_command():
+    assert parse_runners("""command:sh -c 'sed -i s,a,b, x',command:say "one, two",command:a\\,b""") == [
+        Runner("command:sh -c 'sed -i s,a,b, x'"),
+        Runner('command:say "one, two"'),
+        Runner("command:a\\,b"),
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from session_play import Play
@@ -57,3 +59,13 @@ async def test_policies_that_cannot_be_read_are_told_by_their_line_before_anythi
     with pytest.raises(InputError, match=r"\.trueup/policy\.yaml:4:.*'patern'.*pattern"):
         await play.code(MEND, SUITE)
     assert await play.sessions.list() == []
+
+
+async def test_the_home_is_the_home_however_it_is_written(play):
+    rule = "policies:\n- name: keys\n  rule: deny_path\n  pattern: ~/.ssh\n"
+    await play.project.commit({".trueup/policy.yaml": rule})
+    reads = [Tool.shell(f"cat {home}/.ssh/id; true") for home in ("~", "$HOME", os.environ["HOME"])]
+    async with ScriptedModel([*reads, Tool.shell(MEND), "Done."]) as model:
+        story = await play.code("", SUITE, engine="native", model=f"anthropic:claude-fake@{model.url}")
+    assert story.state is State.MERGED, story.message
+    assert [each.ok for each in play.watching.of(ToolResult)] == [False, False, False, True]

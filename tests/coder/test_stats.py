@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from msgspec.structs import replace
 
@@ -12,16 +10,17 @@ from trueup.coder import (
     Deliver,
     FailureReason,
     Limits,
+    Sessions,
     State,
     Trial,
+    Unreadable,
     compare,
     recorded_trials,
     tally,
     trial_of,
-    wilson,
 )
 from trueup.core.usage import Usage
-from trueup.runs import RunStore
+from trueup.runs import RunStore, Started
 
 MEND = "sed -i \"s/'_')/'-')/\" slug.py"
 CHEAT = "sed -i 's/a-nice-title/a_nice_title/' tests/test_slug.py"
@@ -44,36 +43,6 @@ def trial(engine: str = "codex", *, verified: bool | None = True, **more) -> Tri
     return Trial(**{**usual, **more})
 
 
-# From tables of Wilson's score interval without a continuity correction.
-@pytest.mark.parametrize(
-    ("successes", "trials", "low", "high"),
-    [
-        (8, 10, 0.4902, 0.9433),
-        (0, 10, 0, 0.2775),
-        (10, 10, 0.7225, 1),
-        (1, 1, 0.2065, 1),
-        (50, 100, 0.4038, 0.5962),
-    ],
-)
-def test_the_interval_is_wilsons(successes, trials, low, high):
-    assert wilson(successes, trials) == pytest.approx((low, high), abs=5e-5)
-
-
-def test_the_interval_covers_the_truth_about_as_often_as_it_says():
-    chance = random.Random(7)
-    covered = 0
-    for _ in range(2000):
-        low, high = wilson(sum(chance.random() < 0.7 for _ in range(20)), 20)
-        covered += low <= 0.7 <= high
-    assert 0.93 < covered / 2000 < 0.98
-
-
-@pytest.mark.parametrize(("successes", "trials"), [(0, 0), (2, 1), (-1, 5)])
-def test_what_is_no_rate_has_no_interval(successes, trials):
-    with pytest.raises(ValueError, match="is no rate"):
-        wilson(successes, trials)
-
-
 def test_only_judged_sessions_make_the_rate_and_every_failure_is_counted():
     trials = [
         trial(iterations=3, cost_usd=0.5, engine_secs=5),
@@ -86,7 +55,7 @@ def test_only_judged_sessions_make_the_rate_and_every_failure_is_counted():
     assert (found.sessions, found.judged, found.verified, found.rate) == (5, 3, 2, pytest.approx(2 / 3))
     assert (found.iterations_median, found.engine_secs_median) == (2, 7)
     assert (found.cost_known_in, found.cost_usd, found.cost_usd_median) == (2, pytest.approx(0.6), pytest.approx(0.3))
-    assert (found.cheats, found.cheating_sessions) == (3, 2)
+    assert (found.cheats, found.cheating_sessions) == (8, 3), "whoever is caught is caught, however the session went on"
     assert found.failures == {"verification": 1, "auth_required": 1}
 
 
@@ -138,3 +107,25 @@ async def test_recorded_sessions_are_trials(play):
     assert trial_of(replace(story, engine=replace(story.engine, engine="codex"))).engine == "codex", "as `auto` chose"
     partly = replace(story, usage=[Usage(cost_usd=1), Usage()])
     assert trial_of(partly).cost_usd is None, "a part of it is unknown"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"request": "make it so", "base": "b"},
+        {"request": {"intent": "x", "engine": 5, "folder": "/"}, "base": "b"},
+        {"request": {"intent": "x", "engine": "codex", "folder": "/"}},
+        {"request": {"intent": "x", "engine": "codex", "folder": "/"}, "base": 7},
+    ],
+)
+async def test_a_session_that_cannot_be_read_does_not_hide_the_others(data, tmp_path):
+    async with await RunStore.open(f"sqlite:///{tmp_path}/runs.db") as store:
+        asked = {"request": {"intent": "x", "engine": "codex", "folder": "/"}, "base": "b"}
+        await store.start(Started("whole", data=asked), kind="session")
+        odd = await store.start(Started("odd", data=data), kind="session")
+        first, second = [each async for each in recorded_trials(Sessions(store, tmp_path))]
+    assert isinstance(first, Unreadable)
+    assert first.session_id == odd.run_id
+    assert f"run {odd.run_id} does not begin as a session does" in first.why
+    assert (second.engine, second.verified) == ("codex", None)

@@ -108,3 +108,76 @@ def test_an_agent_that_only_a_broken_plugin_knows_is_told_of_with_the_reason(dis
         InputError, match=r"unknown agent 'gone'(.|\n)*plugin 'gone' of parrots is left out: ModuleNotF"
     ):
         find_harness("gone", {"HOME": str(folder)}, folder)
+
+
+BROKEN = """
+import sys
+from parrots import Parrot
+from trueup.harness.agents import Capabilities, PromptedAgent
+
+def agent(**more):
+    return type("Agent", (Parrot,), {"name": "odd", **more})
+
+Number = agent(name=5)
+Listed = agent(name=["odd"])
+Empty = agent(name="")
+Prefixed = agent(name="acp:odd")
+Blank = agent(name="odd one")
+Mapped = agent(capabilities={"resume": True})
+Program = agent(program=7)
+Install = agent(install=None)
+Vendors = agent(vendors=["openai"])
+Reserved = agent(name="auto")
+Needy = agent(__init__=lambda self: None)
+
+class Raising:
+    def __get__(self, owner, kind):
+        raise RuntimeError("no name today")
+
+Nameless = agent(name=Raising())
+"""
+QUITS = "import sys\nsys.exit('this plugin has had enough')\n"
+LOOPS = "def f():\n    return f()\nf()\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ("quits:Agent", "SystemExit: this plugin has had enough"),
+        ("loops:Agent", "RecursionError"),
+        ("syntax:Agent", "SyntaxError"),
+        ("broken:Number", "name"),
+        ("broken:Listed", "name"),
+        ("broken:Empty", "name"),
+        ("broken:Prefixed", "name"),
+        ("broken:Blank", "name"),
+        ("broken:Nameless", "no name today"),
+        ("broken:Reserved", "there is an agent 'auto' already"),
+        ("broken:Mapped", "capabilities"),
+        ("broken:Program", "program"),
+        ("broken:Install", "install"),
+        ("broken:Vendors", "vendors"),
+        ("broken:Needy", "TypeError"),
+        ("broken", "broken is no subclass of"),
+        ("no value at all!", "left out"),
+    ],
+)
+def test_whatever_is_wrong_with_a_plugin_is_the_plugins(distribution, value, complaint):
+    folder = distribution(odd=value, parrot="parrots:Parrot")
+    for name, text in {"quits": QUITS, "loops": LOOPS, "syntax": "def (", "broken": BROKEN}.items():
+        (folder / f"{name}.py").write_text(text)
+    try:
+        names = harness_names({"HOME": str(folder)}, folder)
+        (said,) = plugin_complaints()
+    finally:
+        sys.modules.pop("broken", None)
+    assert {"parrot", "opencode", "claude-code"} <= set(names)
+    assert "odd" not in names
+    assert said.startswith("plugin 'odd' of parrots is left out: ")
+    assert complaint in said
+
+
+def test_of_two_plugins_with_one_name_the_first_is_there(distribution):
+    folder = distribution(one="parrots:Parrot", two="parrots:Parrot")
+    assert harness_names({"HOME": str(folder)}, folder).count("parrot") == 1
+    assert plugin_complaints() == ("plugin 'two' of parrots is left out: there is an agent 'parrot' already",)

@@ -461,3 +461,88 @@ def test_what_a_launcher_may_start_is_allowed_with_the_launcher():
     only = {"rule": "allow_command", "pattern": ["docker exec", "make"]}
     assert runs(only, "docker exec web sh -c 'psql -c \"select 1\"'").allowed
     assert not runs(only, "docker exec web ls; ls").allowed
+
+
+@pytest.mark.parametrize("rule", ["deny_command", "allow_command"])
+@pytest.mark.parametrize("tool", ["shell", "Bash", "command_execution"])
+@pytest.mark.parametrize("params", [{}, {"Command": "git push"}, {"input": {"command": "git push"}}])
+def test_a_shell_whose_command_cannot_be_seen_is_refused(rule, tool, params):
+    decision = asked({"rule": rule, "pattern": "git push"}, tool, **params)
+    assert not decision.allowed
+    assert "no parameter with a command" in decision.reason
+
+
+def test_a_tool_that_is_no_shell_needs_no_command():
+    assert asked({"rule": "deny_command", "pattern": "git push"}, "Read", path="a").allowed
+    assert asked({"rule": "allow_command", "pattern": "ls"}, "Read", path="a").allowed
+
+
+def test_a_rule_for_a_parameter_is_not_for_shells_that_have_another():
+    """Of `run` it is known where its command is, of a shell nothing is said."""
+    rule = {"rule": "deny_command", "pattern": "git push", "key": "line"}
+    assert asked(rule, "shell", command="git push").allowed
+    assert not asked(rule, "run", line="git push").allowed
+
+
+HIDDEN = r"""
+git --config-env=alias.p=X p
+git --config-env alias.p=X p
+GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.p GIT_CONFIG_VALUE_0=push git p
+export GIT_CONFIG_KEY_0=core.pager
+env GIT_CONFIG_KEY_0=alias.p git p
+GIT_CONFIG_PARAMETERS="'alias.p=push'" git p
+export PAGER='git push'; git log
+env PAGER='git push' git log
+sudo PAGER='git push' git log
+BASH_ENV=<(echo git push) bash -c :
+PS4='$(git push)' bash -xc :
+PS4='$(git push)'; set -x; ls
+compgen -C 'git push'
+complete -C'git push' x
+mapfile -C 'git push' -c 1 x < f
+readarray -C 'git push' x < f
+let 'x[$(git push)]=1'
+declare 'x[$(git push)]=1'
+read 'x[$(git push)]' <<< 1
+printf -v 'x[$(git push)]' 1
+test -v 'x[$(git push)]'
+[[ -v 'x[$(git push)]' ]]
+unset 'x[`git push`]'
+shopt -s expand_aliases; alias g=git; g push
+alias a=b b=git; a push
+alias p='true; git'; p push
+echo 'git push' | parallel
+crontab - <<< '* * * * * git push'
+powershell -Command 'git push'
+"""
+
+
+@pytest.mark.parametrize("command", HIDDEN.strip().splitlines())
+def test_what_is_run_by_a_setting_a_callback_or_a_subscript_is_found_too(command):
+    assert not runs(NO_PUSH, command).allowed
+
+
+HARMLESS = r"""
+PAGER=cat git log
+export EDITOR='vim -n'
+PS4='+ ' bash -x f.sh
+BASH_ENV=~/.env bash -c ls
+ENV=production npm start
+GIT_CONFIG_GLOBAL=/dev/null git status
+GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0=x git commit
+git --config-env=http.x.extraheader=H fetch
+grep -E 'x[$(]' f
+printf '%s' 'a[$(x)]'
+test -v x
+[[ $x =~ ^a[0-9]+ ]]
+declare -A m=([a]=1)
+mapfile -t x < f
+alias ll='ls -l'; ll $dir
+parallel ls ::: a b
+crontab -l
+"""
+
+
+@pytest.mark.parametrize("command", HARMLESS.strip().splitlines())
+def test_what_only_looks_like_that_is_not_refused(command):
+    assert runs(NO_PUSH, command).allowed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from deciding import gate_of
+from deciding import asked, gate_of
 
 from trueup.core.protocols import Action
 
@@ -183,3 +183,28 @@ def test_without_a_place_paths_are_compared_as_they_are_written():
     gate = gate_of({"rule": "deny_path", "pattern": "secrets/**"})
     assert not gate.decide_now(Action("read", {"path": "a/../secrets/key"})).allowed
     assert gate.decide_now(Action("read", {"path": "link/key"})).allowed
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "*** Update File: secrets/key.pem",
+        "*** Add File: secrets/key.pem",
+        "*** Delete File: secrets/key.pem",
+        "*** Move to: secrets/key.pem",
+        "+++ b/secrets/key.pem",
+        "--- secrets/key.pem\t2026-01-01 00:00:00",
+        "rename to secrets/key.pem",
+        "diff --git a/secrets/key.pem b/secrets/key.pem",
+        '+++ "b/secrets/key.pem"',
+    ],
+)
+@pytest.mark.parametrize("pattern", ["*.pem", "secrets/**"])
+def test_the_files_of_a_patch_are_paths(pattern, header):
+    patch = f"*** Begin Patch\n{header}\r\n@@\n-a\n+b\n*** End Patch\n"
+    assert not asked({"rule": "deny_path", "pattern": pattern}, "apply_patch", input=patch).allowed
+
+
+def test_the_text_of_a_file_is_no_path():
+    text = "Keep your key in\nsecrets/key.pem\nand be glad.\n+ see secrets/key.pem\n"
+    assert asked({"rule": "deny_path", "pattern": "*.pem"}, "write", path="a.md", content=text).allowed

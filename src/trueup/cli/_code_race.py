@@ -287,7 +287,7 @@ def _row(entry: events.RaceEntry, *, is_winner: bool) -> tuple[str, ...]:
         f"{entry.engine_secs:.1f} s",
         f"${cost:.4g}" if cost is not None else "$?" if at_least is None else f"over ${at_least:.4g}",
         str(entry.iterations),
-        f"+{entry.insertions} -{entry.deletions}",
+        f"+{entry.insertions} -{entry.deletions}{f', {entry.binaries} binary' if entry.binaries else ''}",
         ", ".join(findings) or "none",
     )
 

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 from msgspec.structs import replace
 
 from trueup.core.errors import Kind
-from trueup.core.process import Command, Process
 from trueup.core.protocols import Event, Recorder
 from trueup.core.usage import Usage
 from trueup.harness import (
+    FolderLauncher,
     Harness,
     HarnessRequest,
     HarnessResult,
     SessionNamed,
     Status,
     find_harness,
-    vendor_variables,
+    told_variables,
+    user_environment,
 )
 
 from ._harness_show import advice
 from ._main import EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO
-
-# What a harness must be told of the user's variables, beside finding them in its program's environment.
-_TOLD = ("HOME", "TMPDIR", "XDG_DATA_HOME", "CODEX_HOME")
 
 
 async def run_here(harness: Harness, request: HarnessRequest, recorder: Recorder) -> HarnessResult:
@@ -39,8 +33,7 @@ async def run_here(harness: Harness, request: HarnessRequest, recorder: Recorder
     Interrupted, it says by which session the agent can go on.
     """
     environ = user_environment(os.environ)
-    names = (*_TOLD, *vendor_variables(harness.name))
-    told = {name: environ[name] for name in names if environ.get(name)}
+    told = told_variables(harness.name, environ)
     listener, started = _Listener(recorder), time.monotonic()
     try:
         result = await harness.run(replace(request, env=told), FolderLauncher(environ), listener)
@@ -73,29 +66,6 @@ class _Listener:
 def harness_of_user(name: str, *, user_config: bool = False) -> Harness:
     """The harness of a name, as the user has it."""
     return find_harness(name, user_environment(os.environ), user_config=user_config)
-
-
-class FolderLauncher:
-    """A `Launcher` without walls: a program runs as the user, in the folder that it asks for."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-
-    @asynccontextmanager
-    async def launch(self, command: Command) -> AsyncIterator[Process]:
-        """Start it; leaving ends its whole tree."""
-        async with Process(replace(command, env={**self._environ, **(command.env or {})})) as process:
-            yield process
-
-
-def user_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The user's variables, less the virtual environment that trueup itself runs in."""
-    if sys.prefix == sys.base_prefix:
-        return dict(environ)
-    own = Path(sys.prefix)
-    kept = {name: value for name, value in environ.items() if not (name == "VIRTUAL_ENV" and Path(value) == own)}
-    entries = environ.get("PATH", os.defpath).split(os.pathsep)
-    return {**kept, "PATH": os.pathsep.join(each for each in entries if not Path(each).is_relative_to(own))}
 
 
 def exit_code_of(result: HarnessResult) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from trueup.core.errors import InputError
+from trueup.core.errors import InputError, TrueupError
 from trueup.harness import (
     HARNESSES,
     HarnessRequest,
@@ -80,7 +80,17 @@ def list_command(as_json: bool) -> None:
 
 
 async def _probe_all(names: list[str]) -> list[Probe]:
-    return await asyncio.gather(*(_probe(name) for name in names))
+    return await asyncio.gather(*(_probe(name) if name in HARNESSES else _probe_guest(name) for name in names))
+
+
+async def _probe_guest(name: str) -> Probe:
+    """As `_probe`, of an agent that a plugin may have brought: what that raises must not hide the others."""
+    try:
+        return await _probe(name)
+    except TrueupError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a plugin raises is the plugin's
+        return Probe(harness=name, installed=False, note=f"{type(error).__name__}: {error}")
 
 
 @command.command("probe")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 import click
 import msgspec
 
-from trueup.coder import By, Sessions, Tally, Trial, compare, recorded_trials, tally
+from trueup.coder import By, Sessions, Tally, Trial, Unreadable, compare, recorded_trials, tally
 from trueup.core.text import visible, writable
 
 from ._code_run import with_sessions
@@ -54,26 +54,34 @@ def command(by: list[By], since: str | None, as_json: bool) -> None:
       trueup stats --by engine,model --since 30d --json
     """
 
-    async def read(sessions: Sessions) -> list[Trial]:
-        return [trial async for trial in recorded_trials(sessions, since=since)]
+    async def read(sessions: Sessions) -> list[Trial | Unreadable]:
+        return [each async for each in recorded_trials(sessions, since=since)]
 
-    tallies = tally(with_sessions(read), by)
-    show(stats_data(tallies), stats_text(tallies), as_json=as_json)
+    found = with_sessions(read)
+    tallies = tally((each for each in found if isinstance(each, Trial)), by)
+    notes = [*compare(tallies), *_left_out([each for each in found if isinstance(each, Unreadable)])]
+    show(stats_data(tallies, notes), stats_text(tallies, notes), as_json=as_json)
 
 
-def stats_data(tallies: list[Tally]) -> Any:
+def _left_out(unread: list[Unreadable]) -> Iterator[str]:
+    if unread:
+        yield f"{len(unread)} recorded sessions cannot be read and are not counted; the first of them: {unread[0].why}"
+
+
+def stats_data(tallies: list[Tally], notes: list[str]) -> Any:
     """For programs."""
-    return writable({"groups": msgspec.to_builtins(tallies), "notes": list(compare(tallies))})
+    return writable({"groups": msgspec.to_builtins(tallies), "notes": notes})
 
 
-def stats_text(tallies: list[Tally]) -> str:
+def stats_text(tallies: list[Tally], notes: list[str]) -> str:
     """For people."""
-    if not tallies:
-        return "no sessions"
+    return "\n".join([*(_table(tallies) if tallies else ["no sessions"]), *(f"note: {note}" for note in notes)])
+
+
+def _table(tallies: list[Tally]) -> list[str]:
     rows = [(*tallies[0].group, *_HEAD), *(_row(each) for each in tallies)]
     sizes = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip() for row in rows]
-    return "\n".join([*lines, *(f"note: {note}" for note in compare(tallies))])
+    return ["  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip() for row in rows]
 
 
 def _row(each: Tally) -> tuple[str, ...]:

@@ -46,13 +46,14 @@ from ._session import (
     State,
     Story,
     Told,
+    Unreadable,
     event_data,
     events,
     known_dollars,
     person_at,
     told_of,
 )
-from ._stats import By, Tally, Trial, compare, recorded_trials, tally, trial_of, wilson
+from ._stats import By, Tally, Trial, compare, recorded_trials, tally, trial_of
 from ._steps import Step
 from ._verdict import CheckVerdict, Finding, Outcome, Severity, Verdict
 from ._verifier import Verifier
@@ -99,6 +100,7 @@ __all__ = [
     "Tally",
     "Told",
     "Trial",
+    "Unreadable",
     "Verdict",
     "Verifier",
     "check_change",
@@ -120,5 +122,4 @@ __all__ = [
     "usable",
     "verify_attestation",
     "widening",
-    "wilson",
 ]

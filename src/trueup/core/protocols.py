@@ -40,10 +40,14 @@ class Launcher(Protocol):
 
 
 class Action(Struct, frozen=True):
-    """What somebody is about to do: a tool and its parameters."""
+    """What somebody is about to do: a tool and its parameters.
+
+    `own_name` is what its agent calls a tool which is told by what it does.
+    """
 
     tool: str
     params: dict[str, Any] = {}
+    own_name: str | None = None
 
 
 class Decision(Struct, frozen=True):

@@ -15,6 +15,7 @@ from ._command_patterns import Certainty, CommandPattern
 from ._paths import PathGlob, Place, paths_in, paths_run
 from ._shell import Reading, SimpleCommand, read_shell, read_words
 from ._texts import is_same, texts_in
+from ._tools import is_shell
 
 # Where tools keep a command, when a rule does not say.
 COMMAND_KEYS = ("command", "cmd", "argv", "script", "shell_command", "commandLine", "command_line")
@@ -120,7 +121,10 @@ def deny_command(key: str | None, patterns: Sequence[CommandPattern]) -> Check:
     _get_ready_to_read()
 
     def check(action: Action, _: Circumstances) -> Refusal | None:
-        for param, reading in _readings(action, key):
+        readings = list(_readings(action, key))
+        if not readings and key is None and is_shell(action):
+            return _unseen(action)
+        for param, reading in readings:
             why = _why_denied(reading, patterns)
             if why:
                 return Refusal(param, f"param '{param}' {why} ({_ADVICE})")
@@ -149,9 +153,8 @@ def allow_command(key: str | None, patterns: Sequence[CommandPattern], *, is_for
 
     def check(action: Action, _: Circumstances) -> Refusal | None:
         readings = list(_readings(action, key))
-        if not readings and is_for_one_tool:
-            where = f"param '{key}'" if key else "parameter"
-            return Refusal(key, f"tool '{action.tool}' has no {where} with a command, and only some are allowed")
+        if not readings and (is_for_one_tool or (key is None and is_shell(action))):
+            return _unseen(action, key)
         for param, reading in readings:
             why = _why_not_allowed(reading, patterns)
             if why:
@@ -159,6 +162,12 @@ def allow_command(key: str | None, patterns: Sequence[CommandPattern], *, is_for
         return None
 
     return check
+
+
+def _unseen(action: Action, key: str | None = None) -> Refusal:
+    """What is run where no command is told could be anything."""
+    where = f"param '{key}'" if key else "parameter"
+    return Refusal(key, f"tool '{action.tool}' has no {where} with a command, and not all commands are allowed")
 
 
 def _why_not_allowed(reading: Reading, patterns: Sequence[CommandPattern]) -> str:

@@ -21,6 +21,12 @@ _SOME_HOME = "/~"
 _FILE_URL = re.compile(r"file:(?://[^/]*)?", re.IGNORECASE)
 # `-Isecrets`, `-f.env`: a short option and its value in one word.
 _SHORT_OPTION = re.compile(r"-[A-Za-z](?=[^-=])")
+_PATCH_HEADER = re.compile(
+    r"^(?:\*\*\* (?:(?:Add|Update|Delete) File|Move to): |(?:---|\+\+\+|rename to|rename from|copy to) |diff --git )"
+    r"([^\r\n]{1,4096})",
+    re.MULTILINE,
+)
+_QUOTED_OR_BARE = re.compile(r'"[^"]*"|\S+')
 _WILD = re.compile(r"\*\*/|/\*\*$|\*\*|\*|\?|\[!?[^\]/]+\]")
 _SPELLED = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
@@ -79,13 +85,26 @@ class PathGlob:
 
 
 def paths_in(value: Any) -> Iterator[str]:
-    """Every text that can be a path: of one line and not too long. Blanks around it are often taken away."""
+    """Every text that can be a path: of one line and not too long. Blanks around it are often taken away.
+
+    Of a patch, the files that it changes.
+    """
     for text in texts_in(value):
+        yield from _patched(text)
         bare = text.strip()
         if bare and len(bare) <= LONGEST_PATH and not {"\n", "\0"} & set(bare):
             yield bare
             if text != bare and "\n" not in text:
                 yield text
+
+
+def _patched(text: str) -> Iterator[str]:
+    for header in _PATCH_HEADER.finditer(text):
+        for path in _QUOTED_OR_BARE.findall(header[1]) if header[0].startswith("diff") else [header[1]]:
+            bare = path.partition("\t")[0].strip().strip('"')
+            yield bare
+            # `a/x` and `b/x` are the two sides of a patch of git's.
+            yield bare.partition("/")[2] if bare.startswith(("a/", "b/")) else bare
 
 
 def paths_run(reading: Reading) -> Iterator[tuple[str, str]]:

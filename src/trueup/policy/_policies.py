@@ -140,7 +140,7 @@ def decide(
     limited: list[Entry] = []
     refused: tuple[Entry, Refusal] | None = None
     for entry in entries:
-        if not is_meant(entry.policy.tools, action.tool):
+        if not is_meant(entry.policy.tools, action):
             continue
         if entry.rate is not None:
             limited.append(entry)

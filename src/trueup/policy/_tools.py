@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from trueup.core.protocols import Action
+
 ANY_TOOL = "*"
 
 # What agents call their tools, by what these do. A rule for `shell` holds for all of the first line.
@@ -15,9 +17,16 @@ _KINDS = {
 KIND_OF_TOOL = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
 
-def is_meant(target: str | None, tool: str) -> bool:
-    """Whether a rule with this target holds for a tool. No target, or `*`, means every tool.
+def is_meant(target: str | None, action: Action) -> bool:
+    """Whether a rule with this target holds for an action. No target, or `*`, means every tool.
 
     A tool that is told only by what it does could be any of that kind.
     """
-    return target is None or target in (ANY_TOOL, tool, KIND_OF_TOOL.get(tool)) or KIND_OF_TOOL.get(target) == tool
+    if target is None or target in (ANY_TOOL, action.own_name):
+        return True
+    return target in (action.tool, KIND_OF_TOOL.get(action.tool)) or KIND_OF_TOOL.get(target) == action.tool
+
+
+def is_shell(action: Action) -> bool:
+    """Whether an action runs commands."""
+    return "shell" in (action.tool, KIND_OF_TOOL.get(action.tool))

@@ -80,6 +80,9 @@ if TYPE_CHECKING:
         compare_reports,
         comparison_line,
         form_of,
+        keep_report,
+        kept_report,
+        kept_reports,
         read_labels,
         read_report,
         render,
@@ -106,7 +109,7 @@ _HOMES = {
     "_providers": "config_notes provider_for",
     "_report": (
         "About Arm Calibration CellReport CellStatus Form Labels Report ReportComparison blank_labels build_report "
-        "calibrate cell_line compare_reports comparison_line form_of read_labels read_report render result_line"
+        "calibrate cell_line compare_reports comparison_line form_of keep_report kept_report kept_reports read_labels read_report render result_line"
     ),
     "_run_skill": "run_skill",
     "_skill": "RULES Finding Severity Skill find_skills load_skill validate write_project",
@@ -177,6 +180,9 @@ __all__ = [
     "config_schema",
     "find_skills",
     "form_of",
+    "keep_report",
+    "kept_report",
+    "kept_reports",
     "list_cells",
     "load_case",
     "load_cases",

@@ -94,13 +94,17 @@ class RespondRequest(Struct, frozen=True, kw_only=True):
 
 
 class AssistantTurn(Struct, frozen=True, kw_only=True):
-    """A reply of the skill. `mock_calls` is None where nobody watched; `notes` are for the report."""
+    """A reply of the skill. `mock_calls` is None where nobody watched; `notes` are for the report.
+
+    `events_told` is False where nobody could see which tools were called, so that no events mean nothing.
+    """
 
     message: str
     done: bool = False
     usage: Usage | None = None
     session_id: str | None = None
     events: tuple[ToolEvent, ...] = ()
+    events_told: bool = True
     mock_calls: tuple[MockCall, ...] | None = None
     activated: bool | None = None
     notes: tuple[str, ...] = ()
@@ -139,9 +143,15 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
 
 class Needs(Struct, frozen=True, kw_only=True):
-    """What the cases of a run want of every platform, so that it can be refused before anything is spent."""
+    """What the cases of a run want of every platform, so that it can be refused before anything is spent.
+
+    `mocks` is that tool calls are watched; `mock_actions` is what is done about some of them: `stub`, `deny`, `rewrite`.
+    `judge` is that something is judged or a user is played, by whoever does that here.
+    """
 
     mocks: bool = False
+    mock_actions: tuple[str, ...] = ()
+    judge: bool = False
     activation: bool = False
     tool_events: bool = False
 

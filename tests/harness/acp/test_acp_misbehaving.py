@@ -294,3 +294,40 @@ async def test_a_recorder_that_gives_up_stops_the_agent(ground, script):
 async def test_half_a_character_in_a_prompt_does_no_harm(ground, script):
     await ground.run(ground.agent(script.then(said("DONE")).ends()), prompt="a\ud800b")
     assert ground.heard_of("session/prompt")[0]["prompt"] == [{"type": "text", "text": "a?b"}]
+
+
+async def test_goose_fails_behind_an_end_of_its_turn(ground, script):
+    words = "Network error: Could not connect to 127.0.0.1:9 — check your network connection and try again."
+    result = await ground.run(ground.agent(script.then(said(words)).ends(), "goose"))
+    assert (result.status, result.failure_kind) == (Status.FAILED, Kind.NETWORK)
+    assert result.error.startswith("Could not connect")
+
+
+@pytest.mark.parametrize(
+    ("states", "kind"), [(["active", "systemError"], Kind.NETWORK), (["systemError", "active"], None)]
+)
+async def test_codex_fails_behind_an_end_of_its_turn(states, kind, ground, script):
+    for state in states:
+        status = {"codex": {"threadStatus": {"type": state}}}
+        script.then(told(sessionUpdate="session_info_update", _meta=status))
+    script.then(said("Warning: no metadata\n\n"), said("Connection failed: error sending request\n\n"))
+    result = await ground.run(ground.agent(script.ends(), "codex"))
+    assert result.failure_kind is kind
+    assert result.text == "Connection failed: error sending request\n\n"
+
+
+async def test_nobody_to_be_reached_is_no_busy_vendor(ground, script):
+    error = {"code": 500, "message": "exception TypeError: fetch failed sending request"}
+    result = await ground.run(ground.agent(script.then(["fail", "session/prompt", error]), "gemini"))
+    assert result.failure_kind is Kind.NETWORK
+
+
+async def test_output_that_codex_tells_in_pieces_is_one(ground, script):
+    def piece(data, **more):
+        delta = {"terminal_output_delta": {"data": data, "terminal_id": "t"}}
+        return told(sessionUpdate="tool_call_update", toolCallId="t", _meta=delta, **more)
+
+    begun = {"sessionUpdate": "tool_call", "toolCallId": "t", "kind": "execute", "status": "in_progress"}
+    script.then(told(**begun, rawInput={"command": "make"}), piece("one\n"), piece("two\n", status="completed"))
+    await ground.run(ground.agent(script.then(said("DONE")).ends(), "codex"))
+    assert [result.output for result in ground.told(ToolResult)] == ["one\ntwo\n"]

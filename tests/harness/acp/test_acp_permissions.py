@@ -143,7 +143,7 @@ SEEN = [
     ({"kind": "fetch", "rawInput": {"url": "u"}}, Action("web", {"url": "u"})),
     (
         {"kind": "other", "name": "developer__text_editor", "rawInput": {"command": "view", "path": "a"}},
-        Action("write", {"command": "view", "path": "a"}),
+        Action("write", {"command": "view", "path": "a"}, "developer__text_editor"),
     ),
     ({"name": "ask_oracle", "rawInput": {"question": "q"}}, Action("ask_oracle", {"question": "q"})),
 ]

@@ -24,14 +24,14 @@ AGENTS = {
 }
 # What each tells of its usage. Of the last call only, it is a lower bound.
 USAGES = {
-    "claude": Usage(2000, 100, 0.0117675, cache_read_tokens=400, cache_write_tokens=60),
-    "codex": Usage(2000, 100, cache_read_tokens=400, cache_write_tokens=0),
+    "claude": Usage(2460, 100, 0.0117675, cache_read_tokens=400, cache_write_tokens=60),
+    "codex": Usage(2400, 100, cache_read_tokens=400, cache_write_tokens=0),
     "copilot": Usage(2400, 100, cache_read_tokens=400, cache_write_tokens=0),
     "droid": Usage(incomplete=True),
     "gemini": Usage(2400, 100),
     "goose": Usage(1200, 50, incomplete=True),
     "kimi": Usage(incomplete=True),
-    "opencode": Usage(1000, 50, 0.00762, cache_read_tokens=200, incomplete=True),
+    "opencode": Usage(1200, 50, 0.00762, cache_read_tokens=200, incomplete=True),
     "vibe": Usage(2400, 100, 0.0087, cache_read_tokens=400),
 }
 
@@ -101,7 +101,7 @@ async def test_what_an_interrupted_agent_did_not_count_is_unknown(ground, allowi
 async def test_what_an_interrupted_agent_did_count_is_known(ground, allowing):
     result = await ground.run(ground.replay("acp_claude/cancel.jsonl", "claude-code"), allowing, timeout_secs=2)
     assert result.status is Status.TIMED_OUT
-    assert result.usage == Usage(1000, 50, 0.007845, cache_read_tokens=200, cache_write_tokens=30)
+    assert result.usage == Usage(1230, 50, 0.007845, cache_read_tokens=200, cache_write_tokens=30)
 
 
 async def test_copilot_fails_behind_an_end_of_its_turn(ground, allowing):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 
 import pytest
 
 from trueup.core.errors import InputError, Kind
 from trueup.core.usage import Usage
-from trueup.harness import EngineError, HarnessRequest, Message, Mode, Status, Surroundings, Task, ToolCall
-from trueup.harness.acp import NAMED, acp_engine, acp_harness, acp_words
+from trueup.harness import HarnessRequest, Message, Mode, Status, ToolCall
+from trueup.harness.acp import NAMED, acp_harness, acp_words
 
 DONE = [
     "send",
@@ -228,10 +227,31 @@ async def test_a_model_is_chosen_among_those_that_are_offered(model, kind, groun
     assert [asked["value"] for asked in ground.heard_of("session/set_config_option")] == ([] if kind else ["big"])
 
 
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [("big", "us/big"), ("us/small", "us/small"), ("small", Kind.INPUT), ("ig", Kind.MODEL_NOT_FOUND)],
+)
+async def test_a_model_of_one_vendor_needs_no_vendor(model, told, ground):
+    steps = opened(configOptions=[option("llm", "us/small", "us/big", "eu/small", category="model")])
+    steps += [
+        ["hear", "session/set_config_option"],
+        ["answer", "session/set_config_option", {"configOptions": []}],
+        *END,
+    ]
+    result = await ground.run(ground.agent(steps), model=model)
+    chosen = [asked["value"] for asked in ground.heard_of("session/set_config_option")]
+    assert (result.failure_kind, chosen) == ((told, []) if isinstance(told, Kind) else (None, [told]))
+
+
 async def test_a_model_that_cannot_be_told_is_an_error_before_the_prompt(ground):
     result = await ground.run(ground.agent([*opened(), *END]), model="big")
     assert (result.status, result.failure_kind) == (Status.FAILED, Kind.INPUT)
     assert ground.heard_of("session/prompt") == []
+
+
+async def test_a_session_that_an_agent_would_lose_is_refused_before_anything_is_spent(ground):
+    with pytest.raises(InputError, match="cannot go on with a session"):
+        await ground.run(ground.agent([], "gemini"), resume="session-1")
 
 
 @pytest.mark.parametrize("asked", [{"system": "be brief"}, {"turns": 3}, {"budget_usd": 1.0}])
@@ -281,37 +301,6 @@ async def test_a_probe_says_what_is_wrong(ground):
 def test_an_agent_is_named_or_given_by_its_command_line(spec, name, argv):
     harness = acp_harness(acp_words(spec), {})
     assert (harness.name, harness.agent.argv) == (name, argv)
-
-
-async def test_an_agent_is_an_engine(ground, script, tmp_path, allowing):
-    """It works in a folder that only its launcher knows, and what it asks for is decided."""
-    script.asks({"kind": "execute", "rawInput": {"command": "make"}}, writes=str(tmp_path / "made")).then(DONE)
-    words = ground.agent(script.ends(usage={"inputTokens": 3, "outputTokens": 4, "totalTokens": 7})).agent.argv
-    around = Surroundings(
-        folder=tmp_path,
-        repository=tmp_path,
-        in_base=lambda _: True,
-        environ={"PATH": "/usr/bin:/bin"},
-        confined=False,
-        gate=allowing,
-    )
-    engine = acp_engine(f"acp:{shlex.join(words)}", around)
-    assert await engine.version() == "1.2.3"
-    work = await engine.work(Task(prompt="do it", prompt_file="p"), ground, ground)
-    assert (work.exit_code, work.output_tail, work.usage) == (0, "DONE", Usage(3, 4))
-    assert [action.params for action in allowing.asked] == [{"command": "make"}]
-    assert (tmp_path / "made").exists()
-
-
-async def test_an_engine_fails_for_what_its_agent_says(ground, script, tmp_path):
-    error = {"code": 429, "message": "slow down"}
-    words = ground.agent(script.then(["fail", "session/prompt", error])).agent.argv
-    around = Surroundings(
-        folder=tmp_path, repository=tmp_path, in_base=lambda _: True, environ={"PATH": "/usr/bin:/bin"}, confined=False
-    )
-    with pytest.raises(EngineError, match="slow down") as failed:
-        await acp_engine(f"acp:{shlex.join(words)}", around).work(Task(prompt="p", prompt_file="p"), ground, ground)
-    assert failed.value.transient
 
 
 @pytest.mark.parametrize("spec", ["acp:", "acp:  ", "acp:'open"])

@@ -69,8 +69,11 @@ class Raced(Struct, frozen=True):
 
 
 def parse_runners(text: str) -> list[Runner]:
-    """The runners that somebody named: `codex,claude-code@opus,command:my-agent --stdin`. The same one may run twice."""
-    named = [part.strip() for part in text.split(",")]
+    """The runners that somebody named: `codex,claude-code@opus,command:my-agent --stdin`. The same one may run twice.
+
+    A comma in quotes, or behind a backslash, is a part of a command.
+    """
+    named = [part.strip() for part in _between_commas(text)]
     if not all(named):
         raise InputError(f"--race {text!r} names an engine that is empty; write it as `--race codex,claude-code`")
     if len(named) < 2:
@@ -78,6 +81,22 @@ def parse_runners(text: str) -> list[Runner]:
             f"--race needs at least two engines, as in `--race {named[0]},codex`; for one alone there is --engine"
         )
     return [_runner(part) for part in named]
+
+
+def _between_commas(text: str) -> list[str]:
+    parts, quote, is_kept = [""], "", False
+    for letter in text:
+        if letter == "," and not quote and not is_kept:
+            parts.append("")
+            continue
+        parts[-1] += letter
+        if is_kept or (letter == "\\" and quote != "'"):
+            is_kept = not is_kept
+        elif letter == quote:
+            quote = ""
+        elif not quote and letter in "'\"":
+            quote = letter
+    return parts
 
 
 def _runner(text: str) -> Runner:

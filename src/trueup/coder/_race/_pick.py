@@ -42,6 +42,7 @@ def entry_of(story: Story) -> RaceEntry:
         deletions=diff.deletions if diff else 0,
         gates=severities.count(Severity.GATE),
         flags=severities.count(Severity.FLAG),
+        binaries=diff.binaries if diff else 0,
     )
 
 
@@ -58,8 +59,9 @@ def decide(pick: Pick, entries: Sequence[RaceEntry], first: str | None = None) -
             winner = next((entry for entry in verified if entry.session_id == first), verified[0])
             return Decision(winner.session_id, "the first that was verified")
         case Pick.SMALLEST:
-            winner = min(verified, key=lambda entry: entry.changed_lines)
-            return Decision(winner.session_id, f"the smallest of {_of(verified)}: {winner.changed_lines} changed lines")
+            # How large a binary file is says nothing about how much of it was changed.
+            winner = min(verified, key=lambda entry: (entry.binaries, entry.changed_lines))
+            return Decision(winner.session_id, f"the smallest of {_of(verified)}: {_size_of(winner)}")
         case Pick.CHEAPEST:
             return _cheapest(verified)
 
@@ -72,6 +74,11 @@ def _cheapest(verified: list[RaceEntry]) -> Decision:
     winner = min(costs, key=lambda session_id: costs[session_id])
     besides = f"; what {' and '.join(unknown)} cost is unknown, and so not compared" if unknown else ""
     return Decision(winner, f"the cheapest of {_of(verified)}: ${costs[winner]:.4g}{besides}")
+
+
+def _size_of(entry: RaceEntry) -> str:
+    lines = f"{entry.changed_lines} changed lines"
+    return f"{lines} and {entry.binaries} binary files" if entry.binaries else lines
 
 
 def _of(verified: list[RaceEntry]) -> str:

@@ -73,9 +73,11 @@ class Races:
         """A race as it is known."""
         run = await self._store.find(race_id, kind=KIND)
         started, *others = await self._store.trace(run.run_id, types={"started", "race_decided"})
-        if not isinstance(started.record, Started):
-            raise InputError(f"run {run.run_id} does not begin as a race does")
-        kept = msgspec.convert(started.record.data, _Kept)
+        try:
+            kept = msgspec.convert(started.record.data if isinstance(started.record, Started) else None, _Kept)
+        except msgspec.ValidationError:
+            what = f"run {run.run_id} does not begin as a race does"
+            raise InputError(f"{what}; `trueup runs verify {run.run_id}` tells whether it is whole") from None
         decided = [event for event in map(as_event, others) if isinstance(event, RaceDecided)]
         return Race(
             id=run.run_id,

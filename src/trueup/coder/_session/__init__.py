@@ -24,7 +24,7 @@ from ._person import (
     person_at,
 )
 from ._request import AgentNetwork, CodeRequest, Deliver, Limits, Pick
-from ._sessions import Sessions, SessionSummary, told_of
+from ._sessions import Sessions, SessionSummary, Unreadable, told_of
 from ._states import FailureReason, State
 from ._story import Attempt, Story
 
@@ -54,6 +54,7 @@ __all__ = [
     "State",
     "Story",
     "Told",
+    "Unreadable",
     "event_data",
     "events",
     "known_dollars",

@@ -13,4 +13,4 @@ async def gate_of(site: Site, base: str) -> PolicyGate | None:
     if entry is None:
         return None
     policies = load_policies(await site.mirror.read(entry.id), f"{base[:12]}:{POLICY_FILE}")
-    return PolicyGate(Policies(policies), root=site.repo.root)
+    return PolicyGate(Policies(policies), root=site.repo.root, home=site.layers.environ.get("HOME", ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from trueup.core.errors import InputError, TrueupError
 from trueup.core.protocols import Event
 from trueup.core.trust import data_folder
 from trueup.core.usage import Usage
+from trueup.harness import capabilities_of, harness_names
 from trueup.runs import CheckRecord, EventRecord, RunInfo, RunStore, Started, StoredRecord, as_record
 
 from .._site import Site, open_site
@@ -52,11 +53,25 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     race: str | None = None
 
 
+class Unreadable(Struct, frozen=True):
+    """A recorded session that cannot be told again, and why."""
+
+    session_id: str
+    why: str
+
+
 class Ready(Struct, frozen=True):
     """A session that could begin: what is asked for, where, and from which commit on."""
 
     request: CodeRequest
     site: Site
+    base: str
+
+
+class _Kept(Struct, frozen=True):
+    """What the first record of a session keeps."""
+
+    request: CodeRequest
     base: str
 
 
@@ -186,11 +201,17 @@ class Sessions:
         """A session as it is known."""
         return (await self._read(session_id))[0]
 
-    async def stories(self, kinds: Collection[str], *, since: str | None = None) -> AsyncIterator[Story]:
+    async def stories(self, kinds: Collection[str], *, since: str | None = None) -> AsyncIterator[Story | Unreadable]:
         """Sessions that began since then, one at a time, told from records of these kinds alone; newest first."""
         for run in await self._store.list(kind=KIND):
             if since is None or run.started_at >= since:
-                yield told_again(run.run_id, await self._store.trace(run.run_id, types={"started", *kinds}))
+                yield await self._story_or_not(run.run_id, kinds)
+
+    async def _story_or_not(self, session_id: str, kinds: Collection[str]) -> Story | Unreadable:
+        try:
+            return told_again(session_id, await self._store.trace(session_id, types={"started", *kinds}))
+        except InputError as error:
+            return Unreadable(session_id, str(error))
 
     async def owner(self, session_id: str) -> int | None:
         """The process that works on a session now."""
@@ -258,9 +279,22 @@ def _data(stored: StoredRecord | None) -> dict[str, Any]:
 async def _can_be_done(request: CodeRequest, site: Site, base: str) -> None:
     """Fail before anything is run, where there is nobody to do the work or to commit it."""
     engine = await engine_of(request, site, base, await gate_of(site, base))
+    _must_be_told(request, engine.name, site.layers.environ)
     await engine.version()
     if request.deliver in {Deliver.MERGE, Deliver.BRANCH}:
         await site.repo.identity()
+
+
+def _must_be_told(request: CodeRequest, engine: str, environ: Mapping[str, str]) -> None:
+    """Refuse a strict budget for an agent of which it is known that nobody will know what it uses."""
+    limits, folder = request.limits, Path(request.folder)
+    is_limited = limits.strict and (limits.usd is not None or limits.tokens is not None)
+    if not is_limited or engine not in harness_names(environ, folder):
+        return
+    able = capabilities_of(engine, environ, folder)
+    if not able.usage and not able.budget_while_running:
+        what = f"{engine} does not tell what it uses, so that nothing could hold it to a budget"
+        raise InputError(f"{what}: name another engine, or leave --strict-budget away")
 
 
 def _rivals_of(story: Story) -> Rivals | None:
@@ -274,13 +308,13 @@ def _rivals_of(story: Story) -> Rivals | None:
 
 def told_again(session_id: str, records: list[StoredRecord]) -> Story:
     """A session, from the records of its run."""
-    started = records[0].record
-    if not isinstance(started, Started):
-        raise InputError(
-            f"run {session_id} does not begin as a session does; `trueup runs verify {session_id}` tells whether it is whole"
-        )
-    request = msgspec.convert(started.data["request"], CodeRequest)
-    story = Story(id=session_id, request=request, base=started.data["base"])
+    started = records[0].record if records else None
+    try:
+        kept = msgspec.convert(started.data if isinstance(started, Started) else None, _Kept)
+    except msgspec.ValidationError:
+        what = f"run {session_id} does not begin as a session does"
+        raise InputError(f"{what}; `trueup runs verify {session_id}` tells whether it is whole") from None
+    story = Story(id=session_id, request=kept.request, base=kept.base)
     for stored in records[1:]:
         event = as_event(stored)
         if event is not None:

@@ -134,6 +134,7 @@ class WorkStep:
             deletions=stat.deletions,
             ignored=change.ignored[:IGNORED_SHOWN],
             ignored_total=change.ignored_total,
+            binaries=sum(file.insertions is None for file in stat.per_file),
         )
         await self._chronicle.record(ready)
 

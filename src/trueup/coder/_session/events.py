@@ -105,7 +105,10 @@ class EngineEnded(Event, frozen=True, kw_only=True):
 
 
 class DiffReady(Event, frozen=True, kw_only=True):
-    """What the engine made is taken, and kept. Ignored files (the first of them) are no part of it."""
+    """What the engine made is taken, and kept. Ignored files (the first of them) are no part of it.
+
+    `binaries` are those of its files that have no lines.
+    """
 
     number: int
     tree: str
@@ -114,6 +117,7 @@ class DiffReady(Event, frozen=True, kw_only=True):
     deletions: int
     ignored: list[str]
     ignored_total: int
+    binaries: int = 0
 
 
 class FindingRaised(Event, frozen=True, tag="finding"):
@@ -202,6 +206,7 @@ class RaceEntry(Struct, frozen=True, kw_only=True):
     deletions: int
     gates: int
     flags: int
+    binaries: int = 0
 
     @property
     def verified(self) -> bool:

@@ -6,6 +6,5 @@ A session's `Story` becomes a `Trial` (`trial_of`), and trials are counted (`tal
 
 from ._tally import By, Tally, compare, tally
 from ._trial import Trial, recorded_trials, trial_of
-from ._wilson import wilson
 
-__all__ = ["By", "Tally", "Trial", "compare", "recorded_trials", "tally", "trial_of", "wilson"]
+__all__ = ["By", "Tally", "Trial", "compare", "recorded_trials", "tally", "trial_of"]

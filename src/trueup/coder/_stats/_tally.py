@@ -10,8 +10,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from trueup.core.rates import wilson
+
 from ._trial import Trial
-from ._wilson import wilson
 
 FEW = 10
 
@@ -19,9 +20,9 @@ By = Literal["engine", "model"]
 
 
 class Tally(Struct, frozen=True, kw_only=True):
-    """What the sessions of one group say. `judged` are those that show something; all but `sessions` and `failures` are of them.
+    """What the sessions of one group say. `judged` are those that show something; rate, medians and costs are of them.
 
-    `low` and `high` bound the rate with 95 % confidence. Costs are of those whose cost is known, `cost_known_in`.
+    Failures and cheats are of all: whoever is caught is caught, however the session went on. `low` and `high` bound the rate with 95 % confidence. Costs are of those whose cost is known, `cost_known_in`.
     """
 
     group: dict[str, str | None]
@@ -79,7 +80,7 @@ def _count(group: dict[str, str | None], trials: list[Trial]) -> Tally:
         cost_usd=sum(costs) if costs else None,
         cost_usd_median=median(costs) if costs else None,
         engine_secs_median=median(trial.engine_secs for trial in judged) if judged else None,
-        cheats=sum(trial.cheats for trial in judged),
-        cheating_sessions=sum(trial.cheats > 0 for trial in judged),
+        cheats=sum(trial.cheats for trial in trials),
+        cheating_sessions=sum(trial.cheats > 0 for trial in trials),
         failures=dict(Counter(trial.reason.value for trial in trials if trial.reason is not None).most_common()),
     )

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from msgspec import Struct
 
-from .._session import Attempt, FailureReason, Sessions, State, Story
+from .._session import Attempt, FailureReason, Sessions, State, Story, Unreadable
 from .._session._meter import known_dollars
 from .._verdict import Outcome, Severity
 
@@ -54,10 +54,10 @@ class Trial(Struct, frozen=True, kw_only=True):
     cheats: int
 
 
-async def recorded_trials(sessions: Sessions, *, since: str | None = None) -> AsyncIterator[Trial]:
+async def recorded_trials(sessions: Sessions, *, since: str | None = None) -> AsyncIterator[Trial | Unreadable]:
     """Every recorded session that began since then."""
     async for story in sessions.stories(_KINDS_OF_RECORDS, since=since):
-        yield trial_of(story)
+        yield story if isinstance(story, Unreadable) else trial_of(story)
 
 
 def trial_of(story: Story) -> Trial:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ._words import Word
+from ._words import UNKNOWN, Word
 
 # Options in front of the subcommand that take the next word.
 VALUED_OPTIONS = frozenset(
@@ -43,7 +43,13 @@ def _settings(words: Sequence[Word]) -> tuple[list[tuple[str, str]], Sequence[Wo
     """The settings of `-c`, and the words from the subcommand on."""
     found: list[tuple[str, str]] = []
     while words and words[0].text.startswith("-"):
-        if words[0].text == "-c" and len(words) > 1:
+        option, attached, value = words[0].text.partition("=")
+        if option == "--config-env":
+            # What the variable holds that is named behind it nobody knows.
+            found.append(
+                ((value if attached else "".join(word.text for word in words[1:2])).partition("=")[0], UNKNOWN)
+            )
+        elif option == "-c" and len(words) > 1:
             name, _, value = words[1].text.partition("=")
             found.append((name, value))
         words = words[2:] if words[0].text in VALUED_OPTIONS else words[1:]
@@ -55,6 +61,11 @@ def _configured(subcommand: str, words: Sequence[Word]) -> Iterator[tuple[str, s
     if subcommand == "config":
         plain = [word.text for word in words if not word.text.startswith("-") and word.text not in ("set", "--add")]
         yield from pairwise(plain[:2])
+
+
+def runs_something(setting: str) -> bool:
+    """Whether git starts something by a setting of this name."""
+    return setting.lower().startswith("alias.") or _PROGRAM_SETTING.fullmatch(setting) is not None
 
 
 def _run_by(setting: str, value: str, behind: Sequence[Word]) -> Iterator[Word]:

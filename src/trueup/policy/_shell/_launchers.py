@@ -8,17 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, structs
 
+from ._builtins import CALLBACKS, callbacks
 from ._git import git_texts
 from ._words import UNKNOWN, Word
 
 # The texts of those that are not of bash's family are mostly not understood, and so refused.
 SHELLS = frozenset(
     "bash sh dash zsh ksh ash rbash fish csh tcsh mksh lksh oksh yash posh hush elvish nu xonsh pwsh powershell".split()
-)
-# Variables whose value is run by the program that they are set for.
-RUN_VARIABLES = frozenset(
-    "GIT_SSH_COMMAND GIT_SSH GIT_PAGER PAGER GIT_EDITOR EDITOR VISUAL GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF GIT_ASKPASS"
-    " GIT_PROXY_COMMAND PROMPT_COMMAND RSYNC_RSH CVS_RSH MANPAGER BROWSER".split()
 )
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -189,7 +185,8 @@ def _launched(words: Sequence[Word], launcher: Launcher, name: str) -> Started |
     if launcher.joins and rest:
         return Started(texts=(joined(rest),), quiet=launcher.quiet)
     if not rest and not texts:
-        return None
+        # `parallel` alone takes its commands from its input.
+        return Started(reads_input=True) if name == "parallel" else None
     return Started(_commands(rest, name), tuple(texts), tuple(variables), quiet=launcher.quiet)
 
 
@@ -246,7 +243,7 @@ def _shell(words: Sequence[Word]) -> Started | None:
             break
         if option.text in ("--rcfile", "--init-file") or re.fullmatch(r"[-+]\w*[oO]", option.text):
             words = words[1:]
-        takes_text = takes_text or re.fullmatch(r"-\w*c\w*|--command", option.text) is not None
+        takes_text = takes_text or re.fullmatch(r"-\w*c\w*|--command|-Command", option.text) is not None
         if option.text.startswith("-s") and not takes_text:
             return Started(reads_input=True, quiet=True)
     if takes_text:
@@ -337,9 +334,24 @@ def _git(words: Sequence[Word]) -> Started | None:
 
 
 def _at(words: Sequence[Word]) -> Started | None:
-    """`at`, `batch` and `crontab -` run later what they read now."""
+    """`at` and `batch` run later what they read now."""
     only_tells = any(word.text in ("-l", "-r", "-c", "-e", "-V", "-f") for word in words)
     return None if only_tells else Started(reads_input=True)
+
+
+def _crontab(words: Sequence[Word]) -> Started | None:
+    """`crontab -` reads lines of its own kind, with commands in them."""
+    files = [word.text for word in words if not word.text.startswith("-")]
+    only_tells = any(word.text in ("-l", "-r", "-e", "-V") for word in words)
+    return None if only_tells or files else Started(texts=(Word(UNKNOWN, splits=True),))
+
+
+def _callback(name: str) -> Callable[[Sequence[Word]], Started | None]:
+    def read(words: Sequence[Word]) -> Started | None:
+        texts = tuple(callbacks(name, words))
+        return Started(texts=texts) if texts else None
+
+    return read
 
 
 def joined(words: Sequence[Word]) -> Word:
@@ -359,4 +371,6 @@ _READERS: dict[str, Callable[[Sequence[Word]], Started | None]] = {
     "xargs": _xargs,
     "git": _git,
     **dict.fromkeys(("at", "batch"), _at),
+    "crontab": _crontab,
+    **{name: _callback(name) for name in CALLBACKS},
 }

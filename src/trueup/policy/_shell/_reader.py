@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ._builtins import filled_by, has_subscript, hides_a_setting, hides_in_subscript, text_of_variable
 from ._grammar import LONGEST_BYTES, UnreadableError, descendants, parse
-from ._launchers import RUN_VARIABLES, Started, joined, started_by
-from ._words import NOBODY_KNOWS, UNKNOWN, Expander, Word
+from ._launchers import Started, joined, started_by
+from ._words import NOBODY_KNOWS, UNKNOWN, Expander, Word, shown
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -23,15 +25,12 @@ DEEPEST_TEXT = 8
 LONGEST_CHAIN = 16
 MOST_COMMANDS = 5000
 LONGEST_SECS = 0.5
-_QUOTE_CHARS = 80
 
 # What a shell is told by its surroundings and never by the text, as a path that says so.
 _GIVEN: dict[str, str | None] = {"HOME": "~", "PWD": "."}
 # The grammar takes some of them for the name of a program, as in `! { ls; }`.
 _RESERVED = frozenset("! { } do then else elif if while until".split())
-_FILLING = frozenset("read mapfile readarray getopts".split())
-# After these nobody knows any variable.
-_MEDDLING = frozenset("eval source .".split())
+_OPERATORS = re.compile(r"[;&|<>(){}$`'\"\\\n]")
 _PIPED = ("pipeline", "redirected_statement", "negated_command")
 
 
@@ -48,7 +47,7 @@ class SimpleCommand(Struct, frozen=True):
     is_guess: bool = False
 
     def __str__(self) -> str:
-        return _shown(" ".join((*self.variables, *(word.text for word in self.words))))
+        return shown(" ".join((*self.variables, *(word.text for word in self.words))))
 
 
 class Reading(Struct, frozen=True):
@@ -111,6 +110,7 @@ class _Reader:
         self._files: list[Word] = []
         self._folders: list[Word] = []
         self._functions: set[str] = set()
+        self._aliases: dict[str, str] = {}
         self._variables: dict[str, str | None] = dict(_GIVEN)
         self._expander = Expander(b"", self._variables)
         self._behind: dict[int, list[Node]] = {}
@@ -156,10 +156,10 @@ class _Reader:
         try:
             root = parse(source)
         except UnreadableError as error:
-            self._miss(f"{error}: {_shown(text)}")
+            self._miss(f"{error}: {shown(text)}")
             return
         if root.has_error and not is_aside:
-            self._miss(f"it is not understood as bash: {_shown(text)}")
+            self._miss(f"it is not understood as bash: {shown(text)}")
         self._learn_variables(root)
         self._take_tree(root)
 
@@ -183,8 +183,8 @@ class _Reader:
         match node.type:
             case "command":
                 self._take_command_node(node, given)
-            case "declaration_command" | "unset_command":
-                self.take_command(tuple(Word(self._raw(child)) for child in node.children), (), ())
+            case "declaration_command" | "unset_command" | "test_command":
+                self._take_builtin(node)
             case "redirected_statement":
                 self._take_words_behind(node)
             case "variable_assignment":
@@ -199,6 +199,17 @@ class _Reader:
                     self._files += self._expander.words(target)
             case "heredoc_redirect":
                 self._take_back_quotes(node)
+
+    def _take_builtin(self, node: Node) -> None:
+        """A builtin for which the grammar has a form of its own."""
+        if node.type == "test_command":
+            if has_subscript(self._raw(node)):
+                self._miss(f"what stands in brackets may be run: {shown(self._raw(node))}")
+            return
+        words = tuple(Word(self._raw(child)) for child in node.children)
+        self.take_command(words, (), ())
+        for word in words[1:]:
+            self._take_run_variable(word.text)
 
     def _take_command_node(self, node: Node, inputs: tuple[Word, ...]) -> None:
         words = self._words([*node.children_by_field_name("name"), *node.children_by_field_name("argument")])
@@ -238,7 +249,7 @@ class _Reader:
         start = next((self._raw(child) for child in node.named_children if child.type == "heredoc_start"), "")
         if re.search(r"[$`]", start):
             # Bash takes it as it stands, and the grammar ends the text somewhere else.
-            self._miss(f"it is not clear where a here-document ends: {_shown(start)}")
+            self._miss(f"it is not clear where a here-document ends: {shown(start)}")
         if not re.search(r"['\"\\]", start):
             for body in self._bodies(node):
                 for inner in re.findall(r"(?<!\\)`((?:[^`\\]|\\.)*)`", body, re.DOTALL):
@@ -280,8 +291,11 @@ class _Reader:
             if not words:
                 continue
             if links > LONGEST_CHAIN:
-                self._miss(f"too many programs start one another: {_shown(words[0].text)}")
+                self._miss(f"too many programs start one another: {shown(words[0].text)}")
                 return
+            if hides_in_subscript(words):
+                self._miss(f"what stands in brackets may be run: {shown(joined(words).text)}")
+            waiting.extend((inner, variables, links + 1, is_guess) for inner in self._meant_by_alias(words))
             started = started_by(words)
             self._commands.append(SimpleCommand(words, variables, started is not None and started.quiet, is_guess))
             if words[0].text in ("cd", "pushd"):
@@ -302,29 +316,43 @@ class _Reader:
                 self._take_started(words, started, inputs)
         self._is_guessing = was_guessing
 
+    def _meant_by_alias(self, words: tuple[Word, ...]) -> Iterator[tuple[Word, ...]]:
+        """`alias g=git; g push`: what a name stands for that the text itself made up."""
+        if words[0].text == "alias":
+            self._aliases |= {name: value for name, _, value in (word.text.partition("=") for word in words[1:])}
+        elif value := self._aliases.get(words[0].text):
+            if _OPERATORS.search(value):
+                self._put_text(joined([Word(value), *words[1:]]))
+            else:
+                yield (*map(Word, value.split()), *words[1:])
+
     def _guess_texts(self, texts: Sequence[Word]) -> None:
         self._texts.extend(_Text(text.as_text, self._depth + 1, is_aside=True, is_guess=True) for text in texts)
 
     def _take_run_variable(self, assignment: str) -> None:
         """`GIT_PAGER='git push' git log`: the value is a command."""
-        name, _, value = assignment.partition("=")
-        if name in RUN_VARIABLES:
-            # Once for the quotes around it, and once for what is in them.
-            self._put(f"eval {value}", self._depth + 1)
+        text = text_of_variable(assignment)
+        if text is not None:
+            self._put(text, self._depth + 1)
+        elif hides_a_setting(assignment):
+            self._miss(f"a variable tells git what to run: {shown(assignment)}")
 
     def _take_started(self, words: tuple[Word, ...], started: Started, inputs: tuple[Word, ...]) -> None:
+        for variable in started.variables:
+            name, _, value = variable.partition("=")
+            self._take_run_variable(f"{name}={shlex.quote(value)}")
         for text in started.texts:
             self._put_text(text)
         if started.reads_input:
             for given in inputs:
                 self._put_text(given)
             if not inputs:
-                self._miss(f"{_shown(joined(words).text)} reads its commands from somewhere else")
+                self._miss(f"{shown(joined(words).text)} reads its commands from somewhere else")
 
     def _put_text(self, text: Word) -> None:
         if not text.is_known or text.splits:
             # A variable in a text that is read once more can be anything, a `;` and a command included.
-            self._miss(f"a variable is a part of the commands: {_shown(text.text)}")
+            self._miss(f"a variable is a part of the commands: {shown(text.text)}")
         self._put(text.as_text, self._depth + 1)
 
     def _learn_variables(self, root: Node) -> None:
@@ -346,7 +374,7 @@ class _Reader:
                     texts = [self._raw(child) for child in node.named_children if child.type != "variable_assignment"]
                     yield from ((NOBODY_KNOWS, None) for text in texts if re.search(r"[=$`]|^-\w*n", text))
                 case "command":
-                    yield from _filled_by([self._raw(child) for child in node.named_children])
+                    yield from filled_by([self._raw(child) for child in node.named_children])
 
     def _setting(self, node: Node) -> tuple[str, str | None]:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -361,22 +389,8 @@ class _Reader:
         (self._doubts if self._is_guessing else self._unread)[why] = None
 
 
-def _filled_by(words: list[str]) -> Iterator[tuple[str, None]]:
-    """The variables that a command gives a value that only it knows."""
-    name, *rest = words or [""]
-    if name in _MEDDLING:
-        yield NOBODY_KNOWS, None
-    elif name in _FILLING or (name == "printf" and "-v" in rest):
-        yield from ((word, None) for word in rest)
-
-
 def _gets_input(parent: Node, child: Node) -> bool:
     """Whether a here-document of a statement is what this part of it reads."""
     if parent.type == "pipeline":
         return child == parent.named_children[-1]
     return parent.type in _PIPED and child.type in ("command", *_PIPED)
-
-
-def _shown(text: str) -> str:
-    line = " ".join(text.replace(UNKNOWN, "…").split())
-    return f"`{line}`" if len(line) <= _QUOTE_CHARS else f"`{line[:_QUOTE_CHARS]}…`"

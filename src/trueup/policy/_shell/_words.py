@@ -19,6 +19,7 @@ UNKNOWN_AS_TEXT = "${__}"
 # A name among the variables which says that none of them is known.
 NOBODY_KNOWS = "IFS"
 
+_QUOTE_CHARS = 80
 _BARE = re.compile(r"\\\n|\\(.)|(\[[^\]]*\]|[*?])", re.DOTALL)
 _IN_QUOTES = re.compile(r"\\\n|\\([\"\\$`])")
 _BRACES = re.compile(r"\{.*(?:,|\.\.).*\}", re.DOTALL)
@@ -53,6 +54,12 @@ class Word(Struct, frozen=True):
 def folder_before_unknown(word: Word) -> str:
     """The part of a path that is known: `secrets` of `secrets/*`."""
     return word.text if word.is_known else posixpath.dirname(word.text.partition(UNKNOWN)[0])
+
+
+def shown(text: str) -> str:
+    """A text in a message."""
+    line = " ".join(text.replace(UNKNOWN, "…").split())
+    return f"`{line}`" if len(line) <= _QUOTE_CHARS else f"`{line[:_QUOTE_CHARS]}…`"
 
 
 class Expander:

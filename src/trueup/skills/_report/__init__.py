@@ -4,6 +4,7 @@ from ._build import JUDGED, build_report, trials
 from ._calibrate import Calibration, Label, Labels, blank_labels, calibrate, read_labels
 from ._compare import GroupComparison, ReportComparison, compare_reports
 from ._forms import Form, cell_line, comparison_line, form_of, render, result_line
+from ._kept import keep_report, kept_report, kept_reports
 from ._model import (
     About,
     Arm,
@@ -59,6 +60,9 @@ __all__ = [
     "compare_reports",
     "comparison_line",
     "form_of",
+    "keep_report",
+    "kept_report",
+    "kept_reports",
     "read_labels",
     "read_report",
     "render",

@@ -176,7 +176,10 @@ class Statistics(Struct, frozen=True, kw_only=True):
 
 
 class About(Struct, frozen=True, kw_only=True):
-    """What a report was made with, so that two can be compared knowingly. `versions` are those of the platforms."""
+    """What a report was made with, so that two can be compared knowingly. `versions` are those of the platforms.
+
+    `paths` are where the cases were found, for whoever judges them again.
+    """
 
     trueup: str
     provider: str
@@ -186,6 +189,7 @@ class About(Struct, frozen=True, kw_only=True):
     votes: int = 1
     started_at: str | None = None
     ended_at: str | None = None
+    paths: list[str] = []
 
 
 class Report(Struct, frozen=True, kw_only=True):
