@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from trueup.core import documents
 from trueup.core.documents import Document
 from trueup.core.errors import InputError
 
@@ -131,3 +133,101 @@ def test_whatever_the_bytes_there_is_a_result_or_a_sentence(raw, name):
         decode(raw, name)
     except InputError as error:
         assert str(error).startswith(Path(name).name)
+
+
+class Square(Struct, tag_field="type", tag="square"):
+    side: int
+    name: str | None = None
+
+
+class Circle(Struct, tag_field="type", tag="circle"):
+    radius: int
+    fill: Literal["solid", "dotted"] = "solid"
+
+
+class Note(Struct):
+    text: str
+    level: int = 0
+
+
+class Drawing(Struct):
+    shapes: list[Square | Circle] = []
+    frame: Square | None = None
+    note: str | Note | list[str | Note] | None = None
+    notes: dict[str, int | Note] = {}
+
+
+class Box(Struct, forbid_unknown_fields=True):
+    side: int = 1
+
+
+class Shelf(Struct, forbid_unknown_fields=True):
+    boxes: list[Box]
+
+
+def drawn(text: str) -> Drawing:
+    return Document.parse(text.encode(), source="d.yaml", is_json=False).decode(Drawing)
+
+
+def test_a_tag_decides_which_variant_a_value_is():
+    drawing = drawn("shapes: [{type: circle, radius: 1}]\nframe: {type: square, side: 2}\nnote: [a, {text: b}]\n")
+    assert drawing == Drawing([Circle(1)], Square(2), ["a", Note("b")])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("shapes:\n- {type: circle, radius: 1}\n- type: square\n  name: s\n  sied: 1\n",
+         "d.yaml:5:3: unknown key 'sied' in shapes[1] ('s'); did you mean 'side'?"),
+        ("shapes:\n- type: circle\n  side: 1\n", "d.yaml:3:3: unknown key 'side' in shapes[0]; known keys: fill, radius, type"),
+        ("shapes:\n- type: cirle\n  radus: 1\n", "d.yaml:2:9: unknown type 'cirle' in shapes[0]; did you mean 'circle'? known: circle, square"),
+        ("shapes: [{type: 'x - at y'}]", "d.yaml:1:17: unknown type 'x - at y' in shapes[0]; known: circle, square"),
+        ("shapes:\n- radius: 1\n", "d.yaml:2:3: missing required key 'type' in shapes[0]; one of: circle, square"),
+        ("shapes:\n- type: 3\n", "d.yaml:2:9: expected 'str', got 'int' (put it in quotes) in shapes[0].type; one of: circle, square"),
+        ("shapes:\n- type: circle\n", "d.yaml:2:3: missing required key 'radius' in shapes[0]"),
+        ("shapes:\n- type: circle\n  radius: 1\n  fill: dashed\n",
+         "d.yaml:4:9: Invalid enum value 'dashed' in shapes[0].fill; one of: dotted, solid"),
+        ("shapes:\n- type: circle\n  radius: 1\n  fill: 'a - at b'\n",
+         "d.yaml:4:9: Invalid enum value 'a - at b' in shapes[0].fill; one of: dotted, solid"),
+        ("frame:\n  type: sqare\n", "d.yaml:2:9: unknown type 'sqare' in frame; did you mean 'square'? known: square"),
+        ("note: {txet: b}", "d.yaml:1:8: unknown key 'txet' in note; did you mean 'text'?"),
+        ("note:\n- a\n- text: b\n  levle: 1\n", "d.yaml:4:3: unknown key 'levle' in note[1]; did you mean 'level'?"),
+        ("note:\n- a\n- level: 1\n", "d.yaml:3:3: missing required key 'text' in note[1]"),
+        ("note: 3", "d.yaml:1:7: expected 'str | object | array | null', got 'int' (put it in quotes) in note"),
+        ("notes:\n  a: 1\n  b: {text: x}\n  c: {text: x, lvel: 1}\n", "d.yaml:4:16: unknown key 'lvel' in notes.c; did you mean 'level'?"),
+        ("notes:\n  a: 1\n  b: word\n  c: 3\n", "d.yaml:3:6: expected 'int | object', got 'str' in notes.b"),
+        ("notes:\n  a: 1\n  c: {text: x}\n  b:\n    text: x\n    level: high\n",
+         "d.yaml:6:12: expected 'int', got 'str' in notes.b.level"),
+        ("notes:\n  a: 1\n  2: 3\n", "d.yaml:2:3: expected 'str', got 'int' (put it in quotes) in notes"),
+        ("3", "d.yaml:1:1: expected 'object', got 'int'"),
+    ],
+)  # fmt: skip
+def test_a_mistake_inside_a_variant_is_told_in_the_words_of_that_variant(text, message):
+    with pytest.raises(InputError) as caught:
+        drawn(text)
+    assert str(caught.value) == message
+
+
+def test_a_type_that_refuses_unknown_keys_by_itself_gets_the_same_advice():
+    document = Document.parse(b"boxes: [{sied: 1}]", source="d.yaml", is_json=False)
+    with pytest.raises(InputError, match=r"d\.yaml:1:10: unknown key 'sied' in boxes\[0\]; did you mean 'side'\?"):
+        document.decode(Shelf)
+
+
+def test_in_a_mapping_of_thousands_the_entry_that_is_wrong_is_found_quickly():
+    entries = "".join(f"  k{n}: {n}\n" for n in range(5_000))
+    with pytest.raises(InputError, match=r"d\.yaml:4002:10: expected 'int \| object', got 'str' in notes\.wrong"):
+        drawn("notes:\n" + entries.replace("k4000: 4000", "wrong: x"))
+
+
+# Without `!`, which alone means an empty text to libyaml and nothing to Python's parser.
+PLAUSIBLE = st.text("ab:-[]{}, \n\t#'\"&*|>?é1.", max_size=40)
+
+
+@given(PLAUSIBLE)
+def test_what_the_parser_that_explains_itself_reads_the_quick_one_reads_alike(text):
+    try:
+        expected = documents._parse_faulty_yaml(text, "d.yaml").data
+    except (InputError, RecursionError):
+        return
+    assert repr(documents._parse_yaml(text, "d.yaml").data) == repr(expected)

@@ -213,7 +213,7 @@ async def test_a_program_that_is_missing_behind_a_file_is_told(tmp_path):
     [
         ("{argv: [x], modle: y}", "unknown key 'modle'; did you mean 'modes'"),
         ("{argv: [x], output: json, records: [{txt: a}]}", r"unknown key 'txt' in records\[0\]; did you mean 'text'"),
-        ("{argv: [x], output: json, records: [{tool_call: {nmae: a}}]}", "unknown field 'nmae'"),
+        ("{argv: [x], output: json, records: [{tool_call: {nmae: a}}]}", "unknown key 'nmae'"),
         ("{}", "missing required key 'argv'"),
         ("{argv: x y}", "array"),
         ("{argv: []}", "begins with the program"),

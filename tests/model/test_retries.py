@@ -44,6 +44,20 @@ async def test_each_try_is_told_before_it_is_waited_for(vendor):
     assert told == [(1, 0.25, Kind.OVERLOADED, 1), (2, 0.1, Kind.OVERLOADED, 2)]
 
 
+async def test_another_clock_may_do_the_waiting(vendor):
+    vendor.says(BUSY, status=529)
+    vendor.says(BUSY, status=529, retry_after="40")
+    vendor.says(anthropic(text("hi")))
+    waits = []
+
+    async def sleep(seconds):
+        waits.append(seconds)
+
+    answer = await chat(Request(model=f"{CLAUDE}@{vendor.url}", messages=HELLO), sleep=sleep)
+    assert answer.text == "hi"
+    assert waits == [1, 40]
+
+
 async def test_what_is_not_tried_again_is_not_told_as_if_it_were(vendor):
     vendor.says(LIMITED, status=429, retry_after="3600")
     told = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from vendor_bodies import CLAUDE, HELLO, anthropic, openai, text
 
@@ -95,6 +96,13 @@ async def test_what_does_not_fit_is_an_error_that_quotes_it(vendor, said):
         await chat(verdict(f"gpt-5@{vendor.url}/v1"))
     assert raised.value.kind is Kind.PROTOCOL
     assert words in str(raised.value)
+
+
+async def test_a_schema_that_does_not_bind_lets_every_answer_through(vendor):
+    vendor.says(anthropic(text('{"value": true}')))
+    answer = await chat(msgspec.structs.replace(verdict(f"{CLAUDE}@{vendor.url}"), schema_binds=False))
+    assert vendor.asked[0]["output_config"]["format"]["schema"] == VERDICT
+    assert (answer.text, answer.data) == ('{"value": true}', None)
 
 
 async def test_an_unreadable_answer_is_quoted_by_its_first_500_characters(vendor):

@@ -14,17 +14,23 @@ from typing import Any, TypeVar
 
 import msgspec
 import yaml
-from msgspec import inspect
-from yaml.constructor import ConstructorError
+from yaml.composer import Composer
+from yaml.constructor import ConstructorError, SafeConstructor
+from yaml.resolver import Resolver
 
+from ._shapes import Step, Unknown, is_closed, shape_of, unknown_words, words_at
 from .errors import InputError
+
+try:
+    from yaml._yaml import CParser
+except ImportError:  # PyYAML was built without libyaml.
+    CParser = None  # type: ignore[assignment,misc]
 
 MOST_BYTES = 1 << 20
 MOST_NODES = 100_000
 MOST_UNKNOWN = 20
 
 T = TypeVar("T")
-Step = str | int
 
 
 class Document:
@@ -59,7 +65,8 @@ class Document:
             raise InputError(f"{source}:{line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
         try:
             document = _parse_json(text, source) if is_json else _parse_yaml(text, source)
-            document._refuse_half_characters()
+            if "\\u" in text or "\\U" in text:
+                document._refuse_half_characters()
         except RecursionError:
             raise InputError(f"{source}: nested too deeply") from None
         return document
@@ -79,13 +86,14 @@ class Document:
 
     def decode(self, kind: type[T]) -> T:
         """Turn the document into typed data. Unknown keys are refused, with the key that was probably meant."""
-        self._refuse_unknown_keys(kind)
         try:
-            return msgspec.convert(self.data, kind)
+            decoded = msgspec.convert(self.data, kind)
         except msgspec.ValidationError as error:
-            what, _, where = str(error).partition(" - at ")
-            path = _parse_path(where)
-            raise InputError(f"{self.locate(path)}: {_plainly(what)}{self._inside(path)}") from None
+            self._refuse_unknown_words(kind)
+            raise InputError(self._describe_misfit(kind, str(error))) from None
+        if not is_closed(kind):
+            self._refuse_unknown_words(kind)
+        return decoded
 
     def locate(self, path: tuple[Step, ...], *, key: bool = False) -> str:
         """`file:line:column` of a value, or of its key."""
@@ -94,10 +102,14 @@ class Document:
             return self.source
         return f"{self.source}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
 
-    def _refuse_unknown_keys(self, kind: type) -> None:
-        unknown = _unknown_keys(self.data, inspect.type_info(kind), ())
+    def describe(self, path: tuple[Step, ...], what: str) -> str:
+        """A sentence about a value, with its place before and what it is part of behind."""
+        return f"{self.locate(path)}: {what}{self._inside(path)}"
+
+    def _refuse_unknown_words(self, kind: type) -> None:
+        unknown = unknown_words(self.data, shape_of(kind))
         # Each is searched for in its mapping, so thousands would take quadratic time, and nobody reads so many.
-        told = [self._describe_unknown(*where) for where in islice(unknown, MOST_UNKNOWN)]
+        told = [self._describe_unknown(word) for word in islice(unknown, MOST_UNKNOWN)]
         more = sum(1 for _ in unknown)
         if more:
             told.append(f"{self.source}: {more} more unknown {'key' if more == 1 else 'keys'}")
@@ -105,15 +117,55 @@ class Document:
             raise InputError("\n".join(told))
 
     def _refuse_half_characters(self) -> None:
-        """Half of a surrogate pair is a text for JSON and YAML, and for no program that it could be handed to."""
+        """Half of a surrogate pair is a text for JSON and YAML, which can spell it `\\ud800`, and for no program."""
         path = next(_half_characters(self.data, ()), None)
         if path is not None:
             raise InputError(f"{self.locate(path)}: half of a surrogate pair (\\ud800 to \\udfff) is no character")
 
-    def _describe_unknown(self, path: tuple[Step, ...], key: str, known: list[str]) -> str:
-        nearest = difflib.get_close_matches(key, known, n=1)
-        advice = f"did you mean {nearest[0]!r}?" if nearest else f"known keys: {', '.join(known)}"
-        return f"{self.locate((*path, key), key=True)}: unknown key {key!r}{self._inside(path)}; {advice}"
+    def _describe_unknown(self, unknown: Unknown) -> str:
+        path, word, known, tag = unknown
+        nearest = difflib.get_close_matches(word, known, n=1)
+        meant = f"did you mean {nearest[0]!r}?" if nearest else ""
+        if tag is not None:
+            advice = f"{meant} known: {', '.join(known)}".strip()
+            return f"{self.locate((*path, tag))}: unknown {tag} {word!r}{self._inside(path)}; {advice}"
+        advice = meant or f"known keys: {', '.join(known)}"
+        return f"{self.locate((*path, word), key=True)}: unknown key {word!r}{self._inside(path)}; {advice}"
+
+    def _describe_misfit(self, kind: type, complaint: str) -> str:
+        """msgspec's sentence about the data, with its place and with the words that could stand there."""
+        what, where = _split(complaint)
+        path = self._entry_of(kind, where)
+        missing = re.match(r"Object missing required field `(.+)`$", what)
+        words = words_at(self.data, shape_of(kind), (*path, missing[1]) if missing else path)
+        advice = f"; one of: {', '.join(words)}" if words else ""
+        return f"{self.describe(path, _plainly(what))}{advice}"
+
+    def _entry_of(self, kind: type, where: str) -> tuple[Step, ...]:
+        """The steps of msgspec's `$.checks[0].name`. For the entry of a mapping it says `[...]`: which one, is tried."""
+        steps: tuple[Step, ...] = ()
+        for step in re.finditer(r"\.([^.\[\]`]+)|\[(\d+)\]|\[\.\.\.\]", where):
+            name, index = step.groups()
+            if name is None and index is None:
+                key = self._entry_that_fails(kind, steps, where[: step.end()])
+                if key is None:
+                    return steps
+                steps = (*steps, key)
+            else:
+                steps = (*steps, name if index is None else int(index))
+        return steps
+
+    def _entry_that_fails(self, kind: type, path: tuple[Step, ...], place: str) -> Step | None:
+        """Which entry of the mapping at a path is complained about, by halving the mapping."""
+        entries = _at(self.data, path)
+        if not isinstance(entries, dict):
+            return None
+        keys = list(entries)
+        while len(keys) > 1:
+            half = keys[: len(keys) // 2]
+            fails = _complains(_with(self.data, path, {key: entries[key] for key in half}), kind, place)
+            keys = half if fails else keys[len(half) :]
+        return keys[0] if keys else None
 
     def _inside(self, path: tuple[Step, ...]) -> str:
         if not path:
@@ -130,8 +182,8 @@ class Document:
         return f" in {_show_path(path)}{named}"
 
 
-class _Loader(yaml.SafeLoader):
-    """The safe loader, with the place of a value that its tag does not fit: `!!int ""`, `!!bool x`, 5,000 digits."""
+class _Constructor(SafeConstructor):
+    """The safe constructor, with the place of a value that its tag does not fit: `!!int ""`, `!!bool x`, 5,000 digits."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -141,6 +193,24 @@ class _Loader(yaml.SafeLoader):
             raise ConstructorError(
                 None, None, f"{str(node.value)[:40]!r} cannot be read as {kind}", node.start_mark
             ) from None
+
+
+class _Loader(_Constructor, yaml.SafeLoader):
+    """Python's own loader, which tells best what is wrong."""
+
+
+if CParser is None:
+    _QuickLoader: type = _Loader
+else:
+
+    class _QuickLoader(Composer, CParser, _Constructor, Resolver):  # type: ignore[no-redef]
+        """libyaml's parser, six times as quick. Nodes are put together in Python, which knows how deep it may go."""
+
+        def __init__(self, text: str) -> None:
+            CParser.__init__(self, text)
+            Composer.__init__(self)
+            _Constructor.__init__(self)
+            Resolver.__init__(self)
 
 
 def _read_regular(path: Path) -> bytes:
@@ -167,10 +237,21 @@ def _parse_json(text: str, source: str) -> Document:
 
 def _parse_yaml(text: str, source: str) -> Document:
     try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        _refuse_odd_nodes(node, source)
-        data = None if node is None else loader.construct_document(node)
+        return _load(_QuickLoader(text), source)
+    except (yaml.YAMLError, ValueError):
+        return _parse_faulty_yaml(text, source)
+
+
+def _load(loader: Any, source: str) -> Document:
+    node = loader.get_single_node()
+    _refuse_odd_nodes(node, source)
+    return Document(source, None if node is None else loader.construct_document(node), node)
+
+
+def _parse_faulty_yaml(text: str, source: str) -> Document:
+    """Say what is wrong, with a loader that explains itself."""
+    try:
+        return _load(_Loader(text), source)
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
         raise InputError(f"{source}:{line}: not valid YAML: character U+{error.character:04X} is not allowed") from None
@@ -180,7 +261,6 @@ def _parse_yaml(text: str, source: str) -> Document:
         raise InputError(f"{where}: not valid YAML: {error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"{source}: not valid YAML: {error}") from None
-    return Document(source, data, node)
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -228,31 +308,6 @@ def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _unknown_keys(
-    data: Any, kind: inspect.Type, path: tuple[Step, ...]
-) -> Iterator[tuple[tuple[Step, ...], str, list[str]]]:
-    if isinstance(kind, inspect.StructType) and isinstance(data, dict):
-        known = [field.encode_name for field in kind.fields]
-        yield from ((path, str(key), sorted(known)) for key in data if key not in known)
-    for step, value, inner in _typed_parts(data, kind):
-        yield from _unknown_keys(value, inner, (*path, step))
-
-
-def _typed_parts(data: Any, kind: inspect.Type) -> Iterator[tuple[Step, Any, inspect.Type]]:
-    """The parts of a value whose types are known."""
-    match kind, data:
-        case inspect.StructType(), dict():
-            yield from (
-                (field.encode_name, data[field.encode_name], field.type)
-                for field in kind.fields
-                if field.encode_name in data
-            )
-        case inspect.ListType(), list():
-            yield from ((index, item, kind.item_type) for index, item in enumerate(data))
-        case inspect.DictType(), dict():
-            yield from ((key, value, kind.value_type) for key, value in data.items())
-
-
 def _half_characters(value: Any, path: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
     match value:
         case str():
@@ -267,18 +322,42 @@ def _half_characters(value: Any, path: tuple[Step, ...]) -> Iterator[tuple[Step,
                 yield from _half_characters(inner, (*path, index))
 
 
-def _parse_path(text: str) -> tuple[Step, ...]:
-    """The steps of msgspec's `$.checks[0].name`; what it does not know (`[...]`) ends the path."""
-    steps: list[Step] = []
-    for name, index in re.findall(r"\.([^.\[\]`]+)|\[(\d+|\.\.\.)\]", text):
-        if index == "...":
-            break
-        steps.append(int(index) if index else name)
-    return tuple(steps)
+def _split(complaint: str) -> tuple[str, str]:
+    """msgspec's sentence and the place that it names, which is not there for the whole of the data."""
+    what, _, where = complaint.rpartition(" - at ")
+    return (what, where) if what else (where, "")
+
+
+def _complains(data: Any, kind: type, place: str) -> bool:
+    """Whether msgspec finds something wrong at a place, which it names `$.like[0].this`."""
+    try:
+        msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        return _split(str(error))[1].startswith(place)
+    return False
+
+
+def _at(data: Any, path: tuple[Step, ...]) -> Any:
+    for step in path:
+        data = data[step]
+    return data
+
+
+def _with(data: Any, path: tuple[Step, ...], value: Any) -> Any:
+    """The data with another value at a path."""
+    if not path:
+        return value
+    copy = data.copy()
+    copy[path[0]] = _with(data[path[0]], path[1:], value)
+    return copy
 
 
 def _show_path(path: tuple[Step, ...]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+    return "".join(map(_show_step, path)).removeprefix(".")
+
+
+def _show_step(step: Step) -> str:
+    return f".{step}" if isinstance(step, str) and re.fullmatch(r"[\w-]+", step) else f"[{step!r}]"
 
 
 def _plainly(message: str) -> str:
@@ -289,7 +368,7 @@ def _plainly(message: str) -> str:
         .replace("`", "'")
     )
     # YAML reads a bare `true`, `on`, `1.0` or `2026-01-01` as something other than text.
-    return f"{plain} (put it in quotes)" if plain.startswith("expected 'str") else plain
+    return f"{plain} (put it in quotes)" if re.match(r"expected 'str\b.*, got", plain) else plain
 
 
 def _find(node: yaml.Node | None, path: tuple[Step, ...], *, key: bool) -> yaml.Node | None:

@@ -23,7 +23,7 @@ PROJECT_FILE = "trueup.yaml"
 PERSONAL = frozenset({"generate", "model", "engine", "database_url", "keep_runs_days"})
 
 # Parts of trueup.yaml that other rooms read.
-OTHER_PARTS = ("contract", "agents")
+OTHER_PARTS = ("contract", "agents", "skills")
 
 
 class Settings(Struct, frozen=True, kw_only=True):

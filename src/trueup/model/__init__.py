@@ -10,7 +10,7 @@ from ._choice import chosen_model, command_spec
 from ._command import CommandModel
 from ._errors import ModelError
 from ._generate import ChatModel, default_model_for, generate_for
-from ._keys import Secret
+from ._keys import Secret, find_key
 from ._prices import estimated_cost, price_list
 from ._request import Answer, Message, Native, Request, Role, Tool, ToolOutput, ToolUse
 from ._target import Provider, Target, resolve_model
@@ -38,6 +38,7 @@ __all__ = [
     "command_spec",
     "default_model_for",
     "estimated_cost",
+    "find_key",
     "generate_for",
     "price_list",
     "resolve_model",

@@ -58,10 +58,16 @@ class Retry(Struct, frozen=True):
 
 
 OnRetry: TypeAlias = Callable[[Retry], Awaitable[None]]
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 
-async def chat(request: Request, access: Access | None = None, on_retry: OnRetry | None = None) -> Answer:
-    """Ask a model, and once more where it was busy; a `ModelError` where there is no answer that can be used."""
+async def chat(
+    request: Request, access: Access | None = None, on_retry: OnRetry | None = None, *, sleep: Sleep = asyncio.sleep
+) -> Answer:
+    """Ask a model, and once more where it was busy; a `ModelError` where there is no answer that can be used.
+
+    `sleep` waits between two tries, for whoever has another clock.
+    """
     access = access or Access()
     target = resolve_model(request.model, access.base_url)
     key = checked(access.key, "the key") if access.key else await find_key(target.provider, access.key_variable)
@@ -72,7 +78,7 @@ async def chat(request: Request, access: Access | None = None, on_retry: OnRetry
         key_variable=access.key_variable,
         timeout_secs=access.timeout_secs,
     )
-    turn = await _ask(attempt, request, _Patience(access.retry_delays_secs, on_retry))
+    turn = await _ask(attempt, request, _Patience(access.retry_delays_secs, on_retry, sleep))
     return _judge(turn, attempt, request)
 
 
@@ -83,10 +89,11 @@ def _wire(target: Target, request: Request) -> Wire:
 
 
 class _Patience(Struct, frozen=True):
-    """How long to wait for a busy server, and who is told."""
+    """How long to wait for a busy server, who is told, and by which clock."""
 
     delays_secs: tuple[float, ...]
     on_retry: OnRetry | None
+    sleep: Sleep
 
     async def ask(self, attempt: Attempt, arguments: dict[str, Any]) -> Turn:
         for number, delay in enumerate(self.delays_secs, 1):
@@ -99,7 +106,7 @@ class _Patience(Struct, frozen=True):
                 retry = Retry(number, wait, error)
             if self.on_retry is not None:
                 await self.on_retry(retry)
-            await asyncio.sleep(retry.wait_secs)
+            await self.sleep(retry.wait_secs)
         return await attempt.ask(arguments)
 
 
@@ -126,7 +133,7 @@ def _judge(turn: Turn, attempt: Attempt, request: Request) -> Answer:
     data = None
     if request.schema is not None and not turn.tool_calls:
         data = first_fitting(turn.text, request.schema)
-        if data is None:
+        if data is None and request.schema_binds:
             told = f"gave no JSON that fits the schema ({stopped}): {attempt.quote(turn.text)}"
             raise attempt.error(Kind.PROTOCOL, told, usage=usage)
     return Answer(

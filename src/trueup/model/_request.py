@@ -73,7 +73,10 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """One question to a model. With `schema`, the answer is JSON that fits it, and is given as `data` too."""
+    """One question to a model. With `schema`, the answer is JSON that fits it, and is given as `data` too.
+
+    Where the schema does not bind, an answer that does not fit is given all the same, without `data`.
+    """
 
     model: str
     messages: Sequence[Message]
@@ -81,6 +84,7 @@ class Request(Struct, frozen=True, kw_only=True):
     tools: Sequence[Tool] = ()
     schema: dict[str, Any] | None = None
     schema_name: str = "answer"
+    schema_binds: bool = True
     max_tokens: int = MAX_TOKENS
     temperature: float | None = None
 

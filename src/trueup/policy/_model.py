@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from trueup.core.errors import InputError
+from trueup.core.regex import compile_regex
 
 from ._checks import (
     Check,
@@ -20,7 +21,6 @@ from ._checks import (
 )
 from ._command_patterns import CommandPattern
 from ._paths import PathGlob
-from ._regex import compile_regex
 
 ADVICE = "advice on top of the sandbox"
 

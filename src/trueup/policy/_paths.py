@@ -11,7 +11,8 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from ._regex import Searcher, compile_regex
+from trueup.core.regex import Searcher, compile_regex
+
 from ._shell import Reading, folder_before_unknown
 from ._texts import texts_in
 

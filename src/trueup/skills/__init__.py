@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         ToolEvent,
         UserTurn,
     )
-    from ._providers import config_notes, provider_for
+    from ._providers import provider_for
     from ._report import (
         About,
         Arm,
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         Labels,
         Report,
         ReportComparison,
+        ReportHead,
         blank_labels,
         build_report,
         calibrate,
@@ -80,12 +81,18 @@ if TYPE_CHECKING:
         compare_reports,
         comparison_line,
         form_of,
+        heat_maps,
         keep_report,
+        kept_cell,
+        kept_head,
+        kept_outline,
         kept_report,
         kept_reports,
+        rate_bars,
         read_labels,
         read_report,
         render,
+        report_words,
         result_line,
     )
     from ._run_skill import run_skill
@@ -106,10 +113,11 @@ _HOMES = {
         "AssistantTurn Delivery Judgement Message MockCall Needs Provider ProviderError Query QueryKind RespondRequest "
         "Role SkillRef ToolEvent UserTurn"
     ),
-    "_providers": "config_notes provider_for",
+    "_providers": "provider_for",
     "_report": (
-        "About Arm Calibration CellReport CellStatus Form Labels Report ReportComparison blank_labels build_report "
-        "calibrate cell_line compare_reports comparison_line form_of keep_report kept_report kept_reports read_labels read_report render result_line"
+        "About Arm Calibration CellReport CellStatus Form Labels Report ReportComparison ReportHead blank_labels build_report "
+        "calibrate cell_line compare_reports comparison_line form_of heat_maps keep_report kept_cell kept_head kept_outline "
+        "kept_report kept_reports rate_bars read_labels read_report render report_words result_line"
     ),
     "_run_skill": "run_skill",
     "_skill": "RULES Finding Severity Skill find_skills load_skill validate write_project",
@@ -157,6 +165,7 @@ __all__ = [
     "QueryKind",
     "Report",
     "ReportComparison",
+    "ReportHead",
     "RespondRequest",
     "Role",
     "Severity",
@@ -176,11 +185,14 @@ __all__ = [
     "compare_reports",
     "comparison_line",
     "config_folder",
-    "config_notes",
     "config_schema",
     "find_skills",
     "form_of",
+    "heat_maps",
     "keep_report",
+    "kept_cell",
+    "kept_head",
+    "kept_outline",
     "kept_report",
     "kept_reports",
     "list_cells",
@@ -192,11 +204,13 @@ __all__ = [
     "notes",
     "override_config",
     "provider_for",
+    "rate_bars",
     "read_labels",
     "read_report",
     "regrade",
     "regrade_cell",
     "render",
+    "report_words",
     "result_line",
     "run_cell",
     "run_matrix",

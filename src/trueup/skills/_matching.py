@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trueup.core.regex import compile_regex
 from trueup.runs import encode_json
 
-from ._case import Match, Predicate, compile_pattern
+from ._case import Match, Predicate
 
 Predicates = Mapping[str, str | int | float | bool | Predicate]
 
@@ -25,7 +26,7 @@ def json_equal(one: Any, other: Any) -> bool:
 
 def pattern_found(pattern: str, text: str) -> bool:
     """Whether an RE2 pattern matches somewhere; its time is linear in the text."""
-    return compile_pattern(pattern).search(text.encode(errors="replace")) is not None
+    return compile_regex(pattern).search(text.encode(errors="replace")) is not None
 
 
 def arguments_match(wanted: Predicates, given: Any) -> bool:

@@ -162,6 +162,12 @@ async def test_what_is_missing_in_a_stored_baseline_is_told_and_run_only_where_t
     assert any("its case, judge, prompts or platform changed" in note for note in report.notes)
 
 
+async def test_a_report_without_that_arm_has_nothing_for_a_baseline(request_for):
+    stored = await run_matrix(request_for("a"), greeting())
+    report = await run_matrix(request_for("a", stored_baseline=StoredBaseline(stored.runs)), greeting())
+    assert any("a on p m, repeat 1: was not run then" in note for note in report.notes)
+
+
 async def test_kept_cells_are_listed_and_cleaned(request_for, tmp_path):
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     await run_matrix(request_for("a", "b"), greeting(), cache=CellCache.of_the_user(environ))

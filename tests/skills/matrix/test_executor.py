@@ -152,10 +152,10 @@ async def test_a_platform_that_is_left_alone_holds_up_no_other():
 @pytest.mark.parametrize(
     ("kind", "tries"),
     [
-        (Kind.RATE_LIMIT, 3),
-        (Kind.OVERLOADED, 3),
+        (Kind.RATE_LIMIT, 4),
+        (Kind.OVERLOADED, 4),
         (Kind.NETWORK, 3),
-        (Kind.TIMEOUT, 3),
+        (Kind.TIMEOUT, 2),
         (Kind.AUTH, 1),
         (Kind.QUOTA, 1),
         (Kind.MODEL_NOT_FOUND, 1),

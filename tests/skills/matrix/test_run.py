@@ -56,8 +56,8 @@ async def test_jobs_bound_the_calls_of_all_cells_together(request_for):
         return AssistantTurn(message="Hello")
 
     provider = ScriptedProvider(respond)
-    await run_matrix(request_for(*map(str, range(20)), judged=True, jobs=3), provider)
-    assert provider.at_once == 3
+    await run_matrix(request_for(*map(str, range(20)), judged=True, jobs=8), provider)
+    assert provider.at_once == 8
 
 
 async def test_a_judge_that_refuses_is_asked_again_and_the_skill_does_not_run_again(request_for):
@@ -172,6 +172,24 @@ async def test_a_cell_that_passes_the_budget_in_its_middle_makes_no_further_call
     assert (provider.replies, provider.verdicts) == (1, 0)
     assert report.runs[0].usage.cost_usd == 5
     assert report.runs[0].notes == ["ended half-way, since the budget of $1 is spent: $5"]
+
+
+async def test_a_spent_budget_is_no_failure_of_the_judge_or_the_platform(request_for):
+    async def respond(request):
+        if provider.replies == 2:
+            raise ProviderError("respond", "busy", kind=Kind.RATE_LIMIT, retry_after=0.1)
+        if provider.replies == 3:
+            return AssistantTurn(message="Hello", usage=dollars(5))
+        return AssistantTurn(message="Hello", usage=dollars(0.1))
+
+    async def judge(model):
+        return Judgement(value=True, usage=dollars(0.1))
+
+    provider = ScriptedProvider(respond, judge)
+    report = await run_matrix(
+        request_for("a", "b", "c", judged=True, models=("m",), jobs=2, limits=Limits(usd=1.0)), provider
+    )
+    assert statuses(report) == ["passed", "skipped", "skipped"]
 
 
 async def test_a_strict_budget_ends_where_a_call_does_not_report(request_for):

@@ -14,7 +14,6 @@ from trueup.skills._providers import (
     CommandProvider,
     OneharnessProvider,
     SplitProvider,
-    config_notes,
     provider_for,
 )
 from trueup.testing import ScriptedModel, Text
@@ -50,12 +49,6 @@ def test_an_api_judge_wants_the_name_of_a_model(tmp_path):
         provider_for(Config(provider=command, judge=JUDGE), {}, tmp_path)
     for named in ({"models": ("claude-x",)}, {"judges": ("claude-x",)}, {"judge_model": "claude-x"}):
         provider_for(Config(provider=command, judge=JUDGE, **named), {}, tmp_path)
-
-
-def test_a_key_that_has_no_effect_is_noted():
-    assert config_notes(Config(judge=JUDGE)) == ()
-    (note,) = config_notes(Config(judge=ApiJudge(vendor="openai", curl_bin="curl")))
-    assert "curl_bin" in note
 
 
 async def test_a_split_gives_the_skill_to_one_and_the_verdicts_to_the_other(program, request_to):

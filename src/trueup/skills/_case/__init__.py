@@ -33,7 +33,6 @@ from ._load import Loaded, load_case, load_cases
 from ._mistakes import mistakes
 from ._mocks import Deny, Match, Mock, Predicate, Stub
 from ._model import Case, User, Workspace
-from ._patterns import compile_pattern
 from ._schema import case_schema, config_schema
 
 __all__ = [
@@ -72,7 +71,6 @@ __all__ = [
     "Vendor",
     "Workspace",
     "case_schema",
-    "compile_pattern",
     "config_folder",
     "config_schema",
     "load_case",

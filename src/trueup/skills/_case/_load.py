@@ -64,7 +64,7 @@ def load_case(path: Path) -> Case:
     """Read one file."""
     document = Document.read(path)
     written = document.decode(CaseFile)
-    _refuse(document, [*_no_json(document.data), *_unsaid(document), *mistakes(written)])
+    _refuse(document, [*_no_json(document.data), *mistakes(written)])
     folder = path.absolute().parent
     case = Case(
         name=written.name or path.stem,
@@ -168,13 +168,6 @@ def _workspace(written: str | Workspace | None, folder: Path) -> Workspace | Non
     if workspace is None or workspace.folder is None:
         return workspace
     return replace(workspace, folder=str(_beside(folder, workspace.folder)))
-
-
-def _unsaid(document: Document) -> Found:
-    """`equals: null`, which types cannot tell from no `equals`, and which would then hold for everything."""
-    for index, each in enumerate(document.data["evals"]):
-        if each.get("type") == "json" and "equals" in each and each["equals"] is None:
-            yield ("evals", index, "equals"), "'equals: null' says nothing; for null, use `schema: {type: 'null'}`"
 
 
 def _no_json(value: Any, path: tuple[str | int, ...] = ()) -> Found:

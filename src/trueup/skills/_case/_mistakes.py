@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
 from trueup.core.errors import InputError
+from trueup.core.regex import compile_regex
 
 from ._evals import (
     Boolean,
@@ -26,7 +27,6 @@ from ._evals import (
 )
 from ._mocks import Match, Mock, Predicate
 from ._model import Case, CaseFile, Workspace
-from ._patterns import compile_pattern
 
 Mistake = tuple[tuple[str | int, ...], str]
 Found = Iterator[Mistake]
@@ -121,7 +121,7 @@ def _of_pattern(pattern: str | None, key: str) -> Found:
     if pattern == "":
         yield (key,), f"{key!r} is empty, which would match everything"
     try:
-        compile_pattern(pattern or "")
+        compile_regex(pattern or "")
     except InputError as error:
         yield (key,), str(error)
 

@@ -5,7 +5,7 @@ too and has a room part of its own.
 """
 
 from ._api_judge import ApiJudgeProvider, verdict_schema
-from ._choose import config_notes, provider_for
+from ._choose import provider_for
 from ._command import WORKSPACE_VARIABLE, CommandProvider
 from ._oneharness import OneharnessProvider
 from ._prompts import PROMPTS_FINGERPRINT, judge_prompt, latest_user_message, respond_prompt, user_prompt
@@ -19,7 +19,6 @@ __all__ = [
     "CommandProvider",
     "OneharnessProvider",
     "SplitProvider",
-    "config_notes",
     "judge_prompt",
     "latest_user_message",
     "parse_verdict",

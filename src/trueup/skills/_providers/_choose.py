@@ -25,13 +25,6 @@ def provider_for(config: Config, environ: Mapping[str, str], folder: Path) -> Pr
     return SplitProvider(responder, ApiJudgeProvider(config.judge, environ))
 
 
-def config_notes(config: Config) -> tuple[str, ...]:
-    """What the author of a configuration should know about it: keys that are accepted and do nothing."""
-    if config.judge is None or config.judge.curl_bin is None:
-        return ()
-    return ("`judge.curl_bin` has no effect: the API is called directly, and not through curl",)
-
-
 def _responder(config: Config, environ: Mapping[str, str], folder: Path) -> Provider:
     provider = config.provider
     if isinstance(provider, CommandProviderConfig):

@@ -2,9 +2,19 @@
 
 from ._build import JUDGED, build_report, trials
 from ._calibrate import Calibration, Label, Labels, blank_labels, calibrate, read_labels
-from ._compare import GroupComparison, ReportComparison, compare_reports
-from ._forms import Form, cell_line, comparison_line, form_of, render, result_line
-from ._kept import keep_report, kept_report, kept_reports
+from ._compare import GroupComparison, MovedCase, ReportComparison, compare_reports
+from ._forms import (
+    Form,
+    cell_line,
+    comparison_line,
+    form_of,
+    heat_maps,
+    rate_bars,
+    render,
+    report_words,
+    result_line,
+)
+from ._kept import ReportHead, keep_report, kept_cell, kept_head, kept_outline, kept_report, kept_reports
 from ._model import (
     About,
     Arm,
@@ -45,9 +55,11 @@ __all__ = [
     "GroupComparison",
     "Label",
     "Labels",
+    "MovedCase",
     "NumericDetail",
     "Report",
     "ReportComparison",
+    "ReportHead",
     "SeenDetail",
     "Statistics",
     "Summary",
@@ -60,12 +72,18 @@ __all__ = [
     "compare_reports",
     "comparison_line",
     "form_of",
+    "heat_maps",
     "keep_report",
+    "kept_cell",
+    "kept_head",
+    "kept_outline",
     "kept_report",
     "kept_reports",
+    "rate_bars",
     "read_labels",
     "read_report",
     "render",
+    "report_words",
     "result_line",
     "trials",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from .._stats import Comparison, Conclusion, adjusted, compare
+from .._stats import Comparison, Conclusion, adjusted, compare, paired_rates
 from ._build import trials
 from ._model import Arm, CellReport, Report
 
@@ -22,12 +22,25 @@ class GroupComparison(Struct, frozen=True, kw_only=True):
     comparison: Comparison
 
 
+class MovedCase(Struct, frozen=True, kw_only=True):
+    """A case that passes more or less often than before, over the platforms and models that both reports have."""
+
+    case: str
+    rate_before: float
+    rate_after: float
+
+
 class ReportComparison(Struct, frozen=True, kw_only=True):
-    """What two reports say about each other. `unpaired` are cells that only one has, `notes` what to mind."""
+    """What two reports say about each other.
+
+    `moved` are the cases that do not pass as often as before, those first that moved furthest; `unpaired` are cells
+    that only one report has, `notes` what to mind.
+    """
 
     conclusion: Conclusion
     overall: Comparison | None
     groups: list[GroupComparison]
+    moved: list[MovedCase]
     unpaired: list[str]
     notes: list[str]
 
@@ -40,6 +53,7 @@ def compare_reports(before: Report, after: Report) -> ReportComparison:
         conclusion=Conclusion.INCONCLUSIVE if overall is None else overall.conclusion,
         overall=overall,
         groups=_groups(first, second),
+        moved=_moved(first, second),
         unpaired=_unpaired(first, second),
         notes=list(_notes(before, after, overall)),
     )
@@ -60,6 +74,12 @@ def _groups(before: Sequence[CellReport], after: Sequence[CellReport]) -> list[G
         GroupComparison(platform=place[0], model=place[1], comparison=each)
         for (place, _), each in zip(found, corrected, strict=True)
     ]
+
+
+def _moved(before: Sequence[CellReport], after: Sequence[CellReport]) -> list[MovedCase]:
+    pairs = paired_rates(trials(before), trials(after)).items()
+    found = [MovedCase(case=case, rate_before=old, rate_after=new) for case, (old, new) in pairs if old != new]
+    return sorted(found, key=lambda each: -abs(each.rate_after - each.rate_before))
 
 
 def _at(cells: Sequence[CellReport], place: Place) -> list[CellReport]:

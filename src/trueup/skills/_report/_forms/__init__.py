@@ -10,14 +10,27 @@ from trueup.core.errors import InputError
 from trueup.core.text import written
 
 from .._model import Report
+from . import _words as report_words
 from ._html import as_html
 from ._human import as_human
-from ._json import as_json, as_stream, cell_line, result_line
+from ._json import as_json, as_stream, cell_line, json_line, result_line
 from ._junit import as_junit
 from ._markdown import as_markdown
+from ._pictures import heat_maps, rate_bars
 from ._words import comparison_line
 
-__all__ = ["Form", "cell_line", "comparison_line", "form_of", "render", "result_line"]
+__all__ = [
+    "Form",
+    "cell_line",
+    "comparison_line",
+    "form_of",
+    "heat_maps",
+    "json_line",
+    "rate_bars",
+    "render",
+    "report_words",
+    "result_line",
+]
 
 
 class Form(StrEnum):

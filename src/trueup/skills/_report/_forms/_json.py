@@ -21,12 +21,17 @@ def as_stream(report: Report) -> str:
 
 def cell_line(cell: CellReport) -> str:
     """The line of a cell that ended."""
-    return _encoded({"type": "cell", "cell": cell}).decode() + "\n"
+    return json_line({"type": "cell", "cell": cell})
 
 
 def result_line(report: Report) -> str:
     """The last line."""
-    return _encoded({"type": "result", "report": report}).decode() + "\n"
+    return json_line({"type": "result", "report": report})
+
+
+def json_line(value: object) -> str:
+    """Anything of a report in one line."""
+    return _encoded(value).decode() + "\n"
 
 
 def _encoded(value: object) -> bytes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Protocol
 
-from trueup.core.errors import InputError
+from .errors import InputError
 
 LONGEST_PATTERN = 1000
 
@@ -16,6 +17,7 @@ class Searcher(Protocol):
     def search(self, text: bytes) -> object | None: ...
 
 
+@lru_cache(maxsize=512)
 def compile_regex(pattern: str) -> Searcher:
     """Compile what a person wrote; an `InputError` names the position of the mistake."""
     if len(pattern) > LONGEST_PATTERN:
