@@ -19,6 +19,8 @@ PACKAGES = {
     "gemini": "@google/gemini-cli@0.61.0",
     "goose": "@aaif/goose-binary-linux-x64@1.52.0",
     "pi": "@earendil-works/pi-coding-agent@0.87.1",
+    "claude-agent-acp": "@agentclientprotocol/claude-agent-acp@0.99.1",
+    "codex-acp": "@agentclientprotocol/codex-acp@2.6.0",
 }
 # What lies below node_modules, by the name under which it is called.
 _PLACES = {
@@ -27,6 +29,8 @@ _PLACES = {
     "gemini": ".bin/gemini",
     "goose": ".bin/goose-binary-linux-x64",
     "pi": ".bin/pi",
+    "claude-agent-acp": ".bin/claude-agent-acp",
+    "codex-acp": ".bin/codex-acp",
 }
 _QUIET = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error", "--fetch-retries=1")
 INSTALL_SECS = 300

@@ -251,6 +251,8 @@ SCHEMA = {
 ASIDES = [
     ({"max_tokens": 1, "messages": [user("quota")]}, "python", "ok"),
     ({"max_tokens": 512, "messages": [user("topic?")]}, "claude-cli/2.1 (external, cli)", "ok"),
+    # goose, which says over ACP who it is to nobody.
+    ({"system": "Generate a short title (four words or less).", "messages": [user("go")]}, "", "ok"),
     (
         {"messages": [user("title")], "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
         "claude-cli/2.1 (external, cli)",

@@ -19,6 +19,7 @@ from ._events import (
     ToolResult,
     UsageReported,
 )
+from ._here import FolderLauncher, told_variables, user_environment
 from ._logins import CarriedLogin, LoginFile
 from ._protocol import (
     Ask,
@@ -26,6 +27,7 @@ from ._protocol import (
     Harness,
     HarnessRequest,
     HarnessResult,
+    Instead,
     Invocation,
     Mode,
     Outcome,
@@ -40,10 +42,9 @@ from ._registry import (
     harness_names,
     parse_engine,
     plugin_complaints,
-    vendor_variables,
 )
 from ._vendors import Vendor
-from .agents import Capabilities, Permission, SystemPrompt
+from .agents import Capabilities, Permission, SystemPrompt, tool_kind
 
 __all__ = [
     "HARNESSES",
@@ -55,9 +56,11 @@ __all__ = [
     "Engine",
     "EngineError",
     "EngineStalledError",
+    "FolderLauncher",
     "Harness",
     "HarnessRequest",
     "HarnessResult",
+    "Instead",
     "Invocation",
     "LoginFile",
     "Message",
@@ -86,5 +89,7 @@ __all__ = [
     "harness_names",
     "parse_engine",
     "plugin_complaints",
-    "vendor_variables",
+    "told_variables",
+    "tool_kind",
+    "user_environment",
 ]

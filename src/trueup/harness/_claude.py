@@ -7,7 +7,8 @@ this; `full` allows everything. Nobody is asked beyond that: what the mode does 
 and counted in the result.
 
 By default no settings are read, and those of the project never: they can name hooks, and another address for the
-model, to which the key would go. The project's CLAUDE.md is read, being words and not settings.
+model, to which the key would go. The project's CLAUDE.md is read, being words and not settings. Where a request is
+for skills of the folder, its settings come with them: Claude looks for neither alone.
 """
 
 from __future__ import annotations
@@ -100,11 +101,14 @@ class ClaudeCode:
         words += ["--include-partial-messages", f"--permission-mode={_MODES[request.mode]}"]
         unwanted = _USELESS_TOOLS + (_WRITING_TOOLS if request.mode is Mode.READ_ONLY else ())
         words += [f"--disallowedTools={','.join(unwanted)}"]
-        words += ["--setting-sources=user"] if self._user_config else ["--setting-sources=", "--strict-mcp-config"]
+        sources = ["user"] if self._user_config else []
+        sources += ["project"] if request.skills is not None else []
+        words += [f"--setting-sources={','.join(sources)}"]
+        words += [] if self._user_config else ["--strict-mcp-config"]
         # Without the project's settings its CLAUDE.md is not read either, unless its folder is an additional one.
         words += ["--add-dir=."]
         # A skill can hold commands that run when it is read, and the gate would be asked for the skill alone.
-        words += ["--disable-slash-commands"] if asks else []
+        words += ["--disable-slash-commands"] if asks and request.skills is None else []
         # One word each: a value that begins with a dash stays a value.
         words += [f"--model={request.model}"] if request.model else []
         words += [f"--resume={request.resume}"] if request.resume else []

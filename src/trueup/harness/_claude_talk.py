@@ -35,7 +35,7 @@ from ._claude_records import (
 from ._claude_usage import Tally
 from ._events import Message, Reasoning, Retried, SessionNamed, ToolCall, ToolKind, ToolResult, UsageReported
 from ._json_lines import plain_words
-from ._protocol import Ask, HarnessRequest, Outcome, Say
+from ._protocol import Ask, HarnessRequest, Instead, Outcome, Say
 
 BEGIN = "trueup-begin"
 BEGIN_ASKING = "trueup-begin-asking"
@@ -99,7 +99,10 @@ class ClaudeConversation:
     def answer(self, ask: Ask, decision: Decision) -> bytes:
         # No opinion means that the mode of the run decides: a gate takes away, and adds nothing.
         told: dict[str, Any] = {}
-        if not decision.allowed:
+        if isinstance(decision, Instead):
+            other = {"hookEventName": HOOK, "permissionDecision": "allow", "updatedInput": decision.params}
+            told = {"hookSpecificOutput": other}
+        elif not decision.allowed:
             reason = decision.reason or f"not allowed by rule {decision.rule or 'of the gate'}"
             denial = {"hookEventName": HOOK, "permissionDecision": "deny", "permissionDecisionReason": reason}
             told = {"hookSpecificOutput": denial}

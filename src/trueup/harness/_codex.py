@@ -8,7 +8,7 @@ Which model is called, and by whose account, is said by variables of the request
 
 codex reads none of these for itself as it would be wanted, so they become a provider of its configuration. What the
 user has configured for codex (MCP servers, hooks, plugins, rules, profiles, also the model) is off unless
-`user_config` is set; the login stays. A run counts what it used, and therefore no agents are started by the agent.
+`user_config` is set; so are the user's skills, each by itself; the login stays. A run counts what it used, and therefore no agents are started by the agent.
 
 In mode `full` codex does not confine what it runs: that is for the sandbox around it. In the others its own sandbox
 does, which has no network, lets temporary folders be written, and needs a CODEX_HOME that is not below one of them.
@@ -28,12 +28,14 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
-from trueup.core.errors import TrueupError
+from trueup.core.errors import InputError, TrueupError
 from trueup.core.process import Command, Finished, run
 
 from ._codex_exec import ExecConversation
 from ._codex_rpc import SANDBOXES, AppServerConversation
+from ._codex_skills import user_skills
 from ._logins import LOGINS
 from ._protocol import Conversation, HarnessRequest, Invocation, Mode, Probe
 from ._session_files import began_in
@@ -137,6 +139,19 @@ class Codex:
             yield from ("-c", f"{name}={_toml(value)}")
         if not self._user_config:
             yield from ("-c", "notify=[]")
+            yield from _without_skills(request.env)
+
+
+def session_settings(request: HarnessRequest) -> dict[str, Any]:
+    """The settings of a session that somebody else than this dialect begins, as they would stand in codex's file."""
+    told: dict[str, Any] = {"model": request.model} if request.model else {}
+    for name, value in {**QUIET, **_provider(request.env)}.items():
+        *tables, key = name.split(".")
+        table = told
+        for each in tables:
+            table = table.setdefault(each, {})
+        table[key] = value
+    return told
 
 
 def find_codex(environ: Mapping[str, str], program: str = "codex") -> str | None:
@@ -177,6 +192,17 @@ def _temporary_folder(env: Mapping[str, str]) -> dict[str, str]:
     if home is None or "TMPDIR" in env or not PurePosixPath(home).is_relative_to("/tmp"):  # noqa: S108
         return {}
     return {"TMPDIR": "/var/tmp"}  # noqa: S108
+
+
+def _without_skills(env: Mapping[str, str]) -> Iterator[str]:
+    """The words by which codex leaves out the user's skills: it has no switch for all of them."""
+    found = user_skills(env)
+    if not found:
+        return
+    off = f"skills.config=[{','.join(f'{{path={_toml(file)},enabled=false}}' for file in found)}]"
+    if len(off.encode()) > MOST_ON_ARGV:
+        raise InputError(f"codex cannot be kept from {len(found)} skills of yours one by one: move some away")
+    yield from ("-c", off)
 
 
 def _toml(value: str | bool | int) -> str:

@@ -232,7 +232,7 @@ class _Run:
         """After its last word a program gets a moment to end by itself; one that stays is ended."""
         if self._invocation.converses:
             process.close_stdin()
-        return await _ended_within(process, FAREWELL_SECS)
+        return await ended_within(process, FAREWELL_SECS)
 
     async def _stop(self, process: Process) -> Finished:
         """Ask by the harness's own protocol, then by SIGTERM, then end the whole tree."""
@@ -241,12 +241,13 @@ class _Run:
             await process.write(goodbye)
             # Some stay for more to say after they stopped.
             process.close_stdin()
-            return await _ended_within(process, CANCEL_SECS)
+            return await ended_within(process, CANCEL_SECS)
         process.stop()
         return await process.wait()
 
 
-async def _ended_within(process: Process, secs: float) -> Finished:
+async def ended_within(process: Process, secs: float) -> Finished:
+    """How a process ended, by itself in so many seconds or because it had to."""
     waiting = asyncio.ensure_future(process.wait())
     done, _ = await asyncio.wait({waiting}, timeout=secs)
     if not done:

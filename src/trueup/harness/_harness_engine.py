@@ -10,7 +10,7 @@ from trueup.core.errors import Kind
 from trueup.core.protocols import Gate, Launcher, Recorder
 
 from ._engine import EngineError, EngineStalledError, Task, Work
-from ._logins import LOGINS
+from ._logins import LoginFile
 from ._protocol import Harness, HarnessRequest, HarnessResult, Status
 from ._vendors import Vendor
 
@@ -30,6 +30,8 @@ class HarnessEngine:
         asks_first: bool = True,
         gate: Gate | None = None,
         lacks: str | None = None,
+        login: LoginFile | None = None,
+        resumes: bool = True,
     ) -> None:
         self._harness = harness
         self._gate = gate if asks_first else None
@@ -37,7 +39,8 @@ class HarnessEngine:
         self.asks_first = asks_first
         self.vendor = vendor
         self.files = files
-        self.login = LOGINS.get(harness.name)
+        self.login = login
+        self._resumes = resumes
 
     @property
     def name(self) -> str:
@@ -55,12 +58,14 @@ class HarnessEngine:
         return found.version
 
     async def work(self, task: Task, launcher: Launcher, recorder: Recorder) -> Work:
+        # Where the conversation cannot go on, the prompt says enough to begin anew.
+        resume = task.resume if self._resumes else None
         request = HarnessRequest(
-            prompt=task.prompt, model=task.model, idle_secs=task.idle_secs, env=task.env, resume=task.resume
+            prompt=task.prompt, model=task.model, idle_secs=task.idle_secs, env=task.env, resume=resume
         )
         result = await self._harness.run(request, launcher, recorder, self._gate)
         if result.failure_kind is Kind.SESSION_NOT_FOUND and task.resume is not None:
-            # What it knew of the conversation is gone; the prompt says enough to begin anew.
+            # What it knew of the conversation is gone.
             result = await self._harness.run(replace(request, resume=None), launcher, recorder, self._gate)
         _complain(result)
         return Work(

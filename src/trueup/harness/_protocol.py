@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from trueup.core.errors import Kind
 from trueup.core.process import Finished
@@ -33,7 +33,11 @@ class Status(StrEnum):
 
 
 class HarnessRequest(Struct, frozen=True, kw_only=True):
-    """One prompt for an agent. `env` is added to what its program sees, `budget_usd` and `turns` are asked of it."""
+    """One prompt for an agent. `env` is added to what its program sees, `budget_usd` and `turns` are asked of it.
+
+    `skills` names those that the agent is to find by itself in its folder, where its capabilities say they are; it is
+    kept from those of the user. None leaves that as it usually is, which is without skills where that can be had.
+    """
 
     prompt: str
     cwd: str = "."
@@ -45,6 +49,7 @@ class HarnessRequest(Struct, frozen=True, kw_only=True):
     idle_secs: float | None = None
     turns: int | None = None
     budget_usd: float | None = None
+    skills: tuple[str, ...] | None = None
     env: Mapping[str, str] = {}
 
 
@@ -83,6 +88,15 @@ class Ask(Struct, frozen=True):
 
     id: str
     action: Action
+
+
+class Instead(Decision, frozen=True):
+    """An action is not to happen as it was asked for, but with other parameters; who gives it vouches for them.
+
+    `allowed` is False, so that an agent which cannot be told anything else does nothing at all.
+    """
+
+    params: dict[str, Any] = field(default_factory=dict)
 
 
 class Say(Struct, frozen=True):

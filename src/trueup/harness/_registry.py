@@ -17,12 +17,13 @@ from ._described import DescribedDialect, described_capabilities
 from ._driver import Dialect, DrivenHarness
 from ._engine import Engine, EngineError, Surroundings
 from ._harness_engine import HarnessEngine
+from ._logins import LOGINS
 from ._plugins import plugins
 from ._program_parts import parts_of
 from ._protocol import Harness
-from ._vendors import ANTHROPIC, OPENAI, Vendor
+from ._vendors import ANTHROPIC, OPENAI, Vendor, lacking_key
 from .acp import PREFIX as ACP_PREFIX
-from .acp import acp_engine, acp_harness, acp_words
+from .acp import acp_engine, acp_harness, acp_vendors, acp_words
 from .agents import AGENTS, BUILT_IN, Capabilities, PromptedAgent
 
 AUTO = "auto"
@@ -44,7 +45,8 @@ def harness_names(environ: Mapping[str, str], folder: Path) -> list[str]:
 def vendor_variables(name: str) -> list[str]:
     """The variables by which the harness of a name finds its vendors; of one that is not known here, all there are."""
     agent = _agent(name)
-    vendors = agent.vendors if agent is not None else tuple(_VENDORS.values())
+    known = acp_vendors(name) if name.startswith(ACP_PREFIX) else agent.vendors if agent is not None else ()
+    vendors = known or tuple(_VENDORS.values())
     return [each for vendor in vendors for each in (*vendor.key_variables, *vendor.base_url_variables)]
 
 
@@ -119,6 +121,7 @@ def _engine(name: str, around: Surroundings) -> HarnessEngine:
         asks_first=name in _OWN,
         gate=around.gate,
         lacks=_lacking_key(dialect, around),
+        login=LOGINS.get(name),
     )
 
 
@@ -137,13 +140,9 @@ def _vendor(dialect: Dialect, environ: Mapping[str, str]) -> Vendor | None:
 
 
 def _lacking_key(dialect: Dialect, around: Surroundings) -> str | None:
-    """What an agent needs whose own login is not carried to where it works."""
     if not isinstance(dialect, PromptedAgent) or not around.confined:
         return None
-    if any(vendor.key(around.environ) for vendor in dialect.vendors):
-        return None
-    keys = " or ".join(vendor.key_variables[0] for vendor in dialect.vendors)
-    return f"its own login is not seen in the sandbox: set {keys}" if keys else None
+    return lacking_key(dialect.vendors, around.environ)
 
 
 def _dialect(name: str, environ: Mapping[str, str], folder: Path, *, user_config: bool) -> Dialect | None:

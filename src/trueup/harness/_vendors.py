@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -38,6 +38,14 @@ class Vendor(Struct, frozen=True, kw_only=True):
         """What a program needs to be told that calls the vendor by itself."""
         names = (*self.key_variables, *self.base_url_variables)
         return {name: environ[name] for name in names if environ.get(name)}
+
+
+def lacking_key(vendors: Sequence[Vendor], environ: Mapping[str, str]) -> str | None:
+    """What an agent needs whose own login is not carried to where it works."""
+    if not vendors or any(vendor.key(environ) for vendor in vendors):
+        return None
+    keys = " or ".join(vendor.key_variables[0] for vendor in vendors)
+    return f"its own login is not seen in the sandbox: set {keys}"
 
 
 ANTHROPIC = Vendor(

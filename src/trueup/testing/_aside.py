@@ -11,15 +11,19 @@ from ._request import ModelRequest
 from ._steps import Answer, Text, Tokens
 
 AGENTS = re.compile(r"claude-cli|codex|gemini-?cli|qwen|opencode|copilot|goose|kimi", re.IGNORECASE)
+# Some that do not say who they are ask for a title, which is told by its prompt alone.
+TITLE = re.compile(r"\s*Generate a short title\b", re.IGNORECASE)
 WORDS = "ok"
 SCALARS = {"integer": 0, "number": 0, "boolean": False, "null": None}
 
 
 def is_aside(request: ModelRequest) -> bool:
-    """The rule by which a call is beside the work: one token asked for, or an agent's call without any tool."""
+    """The rule by which a call is beside the work: one token asked for, or an agent's call without any tool, or for a title."""
     if request.max_tokens is not None and request.max_tokens <= 1:
         return True
-    return not request.tools and bool(AGENTS.search(request.headers.get("user-agent", "")))
+    if request.tools:
+        return False
+    return bool(AGENTS.search(request.headers.get("user-agent", "")) or TITLE.match(request.system))
 
 
 def aside_answer(request: ModelRequest) -> Answer:

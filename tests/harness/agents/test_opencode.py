@@ -152,3 +152,43 @@ async def test_a_home_that_is_in_use_is_not_waited_for(tmp_path):
     finished = await run(Command(argv=put.argv, env=env, stdin=put.stdin, timeout_secs=20))
     assert finished.exit_code == 0
     assert [each.name for each in folder.iterdir()] == ["opencode.db"]
+
+
+REFUSAL = (
+    'timestamp=2026-11-15T18:08:45.739Z level=ERROR message="stream error" small=false agent=build'
+    ' error.error="AI_APICallError: Cannot connect to API: Unable to connect. (cause: Error: Unable to connect.)"'
+)
+
+
+@pytest.mark.parametrize("times", [2, 3])
+async def test_it_is_not_left_to_try_again_for_a_minute_where_nobody_answers(times, tmp_path):
+    """Its real log, by a program that does not end by itself; a title that fails is not counted."""
+    lines = [REFUSAL.replace("small=false", "small=true"), *[REFUSAL] * times]
+    program = tmp_path / "opencode"
+    told = "".join(f"printf '%s\\n' '{line}' >&2\n" for line in lines)
+    program.write_text(f"#!/bin/sh\necho words of its own >&2\n{told}sleep {600 if times == 3 else 0.1}\n")
+    program.chmod(0o755)
+    put = OpenCode(str(program)).invoke(request(env=PROXY, model="gpt-5"), asks=False)
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(tmp_path), **put.env}
+    finished = await run(Command(argv=put.argv, env=env, timeout_secs=20))
+    outcome = listening("opencode").outcome(finished)
+    assert "words of its own" in finished.stderr.text
+    assert list(tmp_path.glob("tmp.*")) == []
+    if times == 3:
+        assert (finished.signal, outcome.failure_kind) == (9, Kind.NETWORK)
+        assert outcome.error == "Cannot connect to API: Unable to connect."
+    else:
+        assert (finished.exit_code, "given up" in finished.stderr.text) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "providers"),
+    [
+        ({"env": {"ANTHROPIC_API_KEY": "k"}}, None),
+        ({"env": {"ANTHROPIC_API_KEY": "k"}, "model": "mine/m"}, None),
+        ({"env": {"ANTHROPIC_API_KEY": "k"}, "model": "opus"}, ["anthropic"]),
+        ({"env": PROXY, "model": "gpt-5"}, ["openai"]),
+    ],
+)
+def test_a_key_alone_takes_no_vendor_of_the_users_away(asked, providers):
+    assert configuration(**asked).get("enabled_providers") == providers

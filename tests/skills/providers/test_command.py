@@ -147,7 +147,7 @@ async def test_events_are_read_with_patience(program, request_to):
     ]
     turn = await provider(program, program.answers({"message": "a", "events": events})).respond(request_to())
     assert turn.events == (
-        ToolEvent(kind="tool_call", name="Bash", input={"command": "ls"}, index=4, id="c1"),
+        ToolEvent(kind="tool_call", name="Bash", input={"command": "ls"}, index=4, id="c1", tool_kind="shell"),
         ToolEvent(kind="tool_result", output='{"files": 2}', index=1, ok=False),
         ToolEvent(kind="tool_call", index=2, tool_kind="shell"),
     )

@@ -5,8 +5,18 @@ asks permission for is decided by the mode of the request and by the `Gate`. Wha
 protocol is data, in `_named.py`. The SDK is loaded when an agent is first spoken to.
 """
 
-from ._engine import acp_engine
+from ._engine import acp_engine, acp_vendors
 from ._harness import PREFIX, AcpHarness, Patience, acp_harness, acp_words
 from ._named import NAMED, AcpAgent
 
-__all__ = ["NAMED", "PREFIX", "AcpAgent", "AcpHarness", "Patience", "acp_engine", "acp_harness", "acp_words"]
+__all__ = [
+    "NAMED",
+    "PREFIX",
+    "AcpAgent",
+    "AcpHarness",
+    "Patience",
+    "acp_engine",
+    "acp_harness",
+    "acp_vendors",
+    "acp_words",
+]

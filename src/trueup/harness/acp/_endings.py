@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from trueup.core.errors import Kind
 from trueup.core.usage import Usage
@@ -16,6 +16,8 @@ from ._named import AcpAgent
 from ._updates import Updates
 
 T = TypeVar("T")
+# An agent that took something back could use as much as it likes.
+_Tokens = Annotated[int, Meta(ge=0)]
 
 AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
@@ -34,7 +36,9 @@ def failure_of_error(code: int, message: str, data: Any) -> Failure:
     said = _said_in(message)
     detail = data if isinstance(data, str) else _detail(data)
     whole = f"{said}: {detail}" if detail and detail not in said else said
-    told = failure(whole, status=code if 400 <= code < 600 else None)
+    # Where nobody was reached, there is no status but one that the agent has for whatever fails.
+    worded = failure(whole)
+    told = worded if worded.kind is Kind.NETWORK else failure(whole, status=code if 400 <= code < 600 else None)
     if told.kind is not Kind.OTHER:
         return told
     if code == AUTH_REQUIRED:
@@ -56,9 +60,11 @@ def failure_of_reason(reason: str, updates: Updates, *, was_denied: bool, is_cou
 
 def _silent_failure(updates: Updates, *, is_counted: bool) -> Failure | None:
     """A failure behind a turn that ended as if nothing had happened."""
-    marker = updates.agent.error_remark
-    if marker and not is_counted and updates.remark.startswith(marker):
+    marker = next((each for each in updates.agent.error_remarks if updates.remark.startswith(each)), None)
+    if marker and not is_counted:
         return failure(updates.remark.removeprefix(marker))
+    if updates.is_broken:
+        return failure(updates.text)
     if not updates.text.strip() and not updates.used_tools:
         return Failure("the agent ended its turn without a word and without using a tool", Kind.PROTOCOL)
     return None
@@ -73,7 +79,7 @@ def usage_of(
     if not (counted.input_tokens or counted.output_tokens):
         return Usage(cost_usd=cost_usd or None, incomplete=True)
     return Usage(
-        input_tokens=counted.input_tokens,
+        input_tokens=_with_cached(counted),
         output_tokens=counted.output_tokens,
         cost_usd=cost_usd or None,
         cache_read_tokens=counted.cached_read_tokens,
@@ -83,19 +89,29 @@ def usage_of(
 
 
 class _Usage(Struct, rename="camel"):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cached_read_tokens: int | None = None
-    cached_write_tokens: int | None = None
+    total_tokens: _Tokens | None = None
+    input_tokens: _Tokens | None = None
+    output_tokens: _Tokens | None = None
+    cached_read_tokens: _Tokens | None = None
+    cached_write_tokens: _Tokens | None = None
 
 
 class _Quota(Struct):
     """What gemini tells instead."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cached_read_tokens: int | None = None
-    cached_write_tokens: int | None = None
+    total_tokens: _Tokens | None = None
+    input_tokens: _Tokens | None = None
+    output_tokens: _Tokens | None = None
+    cached_read_tokens: _Tokens | None = None
+    cached_write_tokens: _Tokens | None = None
+
+
+def _with_cached(counted: _Usage | _Quota) -> int | None:
+    """What the model was given, from a cache or not: some agents count the one beside the other."""
+    given = counted.input_tokens or 0
+    cached = (counted.cached_read_tokens or 0) + (counted.cached_write_tokens or 0)
+    is_beside = (counted.total_tokens or 0) >= given + (counted.output_tokens or 0) + cached
+    return given + cached if is_beside else counted.input_tokens
 
 
 def _converted(told: Any, kind: type[T]) -> T | None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
-import shutil
 import time
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
@@ -19,10 +17,11 @@ from trueup.core.errors import InputError, Kind, SpawnError
 from trueup.core.process import Command, Finished, Process
 from trueup.core.protocols import Event, Gate, Launcher, Recorder
 
-from .._driver import CANCEL_SECS, FAREWELL_SECS, GRACE_SECS, LONGEST_LINE, MOST_QUOTED, TAIL_BYTES
+from .._driver import CANCEL_SECS, FAREWELL_SECS, GRACE_SECS, LONGEST_LINE, MOST_QUOTED, TAIL_BYTES, ended_within
 from .._json_lines import plain_words
 from .._protocol import HarnessRequest, HarnessResult, Mode, Probe, Status
-from ..agents import Capabilities, Failure, Permission, failure
+from ..agents import Capabilities, Failure, Permission, failure, find_program
+from ._directions import directions_for
 from ._line import Line
 from ._named import NAMED, AcpAgent, agent_of
 from ._permissions import Permissions
@@ -85,10 +84,10 @@ class AcpHarness:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What can be asked of it. Whether it can go on with a session, or take a model, it says when it is started."""
+        """What can be asked of it. Whether it can take a model, and most whether they can go on, they say themselves."""
         return Capabilities(
             modes=tuple(Mode) if self.agent.asks else (Mode.FULL,),
-            resume=True,
+            resume=self.agent.resumes,
             usage=True,
             cost=True,
             tool_events=True,
@@ -99,9 +98,7 @@ class AcpHarness:
 
     def program_in(self, environ: Mapping[str, str]) -> str | None:
         """Where its program is; None where it is not installed."""
-        found = shutil.which(self.agent.argv[0], path=environ.get("PATH", os.defpath))
-        # An entry of PATH may be meant from here, wherever the agent works.
-        return found and os.path.abspath(found)  # noqa: PTH100 - links stay as they were named
+        return find_program(self.agent.argv[0], environ)
 
     async def probe(self) -> Probe:
         """Start it, and ask who it is: no session is opened, and no model is called."""
@@ -139,10 +136,12 @@ class AcpHarness:
 
     def _command(self, request: HarnessRequest, *, must_ask: bool) -> Command:
         agent = self.agent
-        words = (self.program_in(self._environ) or agent.argv[0], *agent.argv[1:])
-        variables = {**(agent.env if must_ask else {}), **request.env}
+        directions = directions_for(agent, request)
+        program = self.program_in(self._environ) or agent.argv[0]
+        words = (*directions.before, program, *agent.argv[1:], *directions.words)
+        variables = {**directions.env, **(agent.env if must_ask else {}), **request.env}
         if must_ask:
-            variables |= {name: _merged(request.env.get(name, ""), told) for name, told in agent.settings.items()}
+            variables |= {name: _merged(variables.get(name, ""), told) for name, told in agent.settings.items()}
         if request.model is not None and agent.model_word is not None:
             words = (*words, agent.model_word, request.model)
         elif request.model is not None and agent.model_variable is not None:
@@ -249,7 +248,7 @@ class _Run:
     async def _say_farewell(self, process: Process) -> Finished:
         """At the end of its input an agent ends by itself; one that stays, or does not listen, is ended."""
         process.close_stdin()
-        return await _ended_within(process, 0 if self._session.is_deaf else self._patience.farewell_secs)
+        return await ended_within(process, 0 if self._session.is_deaf else self._patience.farewell_secs)
 
     async def _stop(self, process: Process, talk: asyncio.Task[None]) -> Finished:
         """Ask by the protocol, so that the agent ends its tools itself; then by SIGTERM; then end the whole tree."""
@@ -331,14 +330,6 @@ async def _cancelled(*tasks: asyncio.Future[None]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _ended_within(process: Process, secs: float) -> Finished:
-    waiting = asyncio.ensure_future(process.wait())
-    done, _ = await asyncio.wait({waiting}, timeout=secs)
-    if not done:
-        process.stop()
-    return await waiting
 
 
 def _merged(text: str, told: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -80,10 +80,20 @@ def model_setting(model: str, offer: Offer) -> Setting:
     if offer.model_option is None:
         what = "the agent cannot be told a model over ACP: choose it in its own settings, or in its command line"
         raise UnusableError(Failure(what, Kind.INPUT))
-    if offer.models and model not in offer.models:
+    named = [each for each in offer.models if each == model] or _of_vendors(model, offer.models)
+    if len(named) > 1:
+        raise UnusableError(
+            Failure(f"several vendors have a model {model!r}: name one of {', '.join(named)}", Kind.INPUT)
+        )
+    if offer.models and not named:
         known = ", ".join(offer.models[:20])
         raise UnusableError(Failure(f"the agent has no model {model!r}, but {known}", Kind.MODEL_NOT_FOUND))
-    return Setting(model, offer.model_option)
+    return Setting(named[0] if named else model, offer.model_option)
+
+
+def _of_vendors(model: str, known: Sequence[str]) -> list[str]:
+    """Models of this name that are known together with their vendor, as in `openai/gpt-5`."""
+    return [each for each in known if each.partition("/")[2] == model]
 
 
 def _options(told: Any) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,7 @@ class AcpAgent(Struct, frozen=True, kw_only=True):
     """One agent.
 
     - `known_as`: the names by which it answers `initialize`.
+    - `dialect`: the harness of the same agent, by whose dialect its program is told whom to call.
     - `env`, `settings`: what it must be told at its start so that it asks. A setting is a variable that holds JSON, and
       is merged into what the variable holds anyway.
     - `asking_modes`: the modes in which it asks, or can do nothing that matters; the first is set where it is in none
@@ -26,13 +27,15 @@ class AcpAgent(Struct, frozen=True, kw_only=True):
     - `asks`: whether it asks at all.
     - `title_is_command`, `content_is_input`: where the command is told, if not in the raw input.
     - `remarks`: how messages begin that are the program's and not the model's, each told at once. One that begins with
-      `error_remark` is a failure, in a turn that ends as if nothing had happened.
+      one of the `error_remarks` is a failure, in a turn that ends as if nothing had happened.
+    - `resumes`: whether it can be trusted to go on with a session.
     - `counts_last_call`: the usage that it tells is of the last call of the model, and not of the turn.
     """
 
     argv: tuple[str, ...]
     install: str = ""
     known_as: tuple[str, ...] = ()
+    dialect: str | None = None
     env: Mapping[str, str] = {}
     settings: Mapping[str, Mapping[str, Any]] = {}
     model_word: str | None = None
@@ -44,18 +47,22 @@ class AcpAgent(Struct, frozen=True, kw_only=True):
     title_is_command: bool = False
     content_is_input: bool = False
     remarks: tuple[str, ...] = ()
-    error_remark: str | None = None
+    error_remarks: tuple[str, ...] = ()
+    resumes: bool = True
     counts_last_call: bool = False
     tested: str | None = None
 
 
 _COPILOT_MODES = "https://agentclientprotocol.com/protocol/session-modes#"
 
+_GOOSE_ERRORS = ("Network error: ", "Ran into this error: ")
+
 NAMED: Mapping[str, AcpAgent] = {
     "claude-code": AcpAgent(
         argv=("claude-agent-acp",),
         install="install it with `npm install -g @agentclientprotocol/claude-agent-acp`",
         known_as=("@agentclientprotocol/claude-agent-acp",),
+        dialect="claude-code",
         asking_modes=("default", "plan"),
         tested="0.99.0",
     ),
@@ -63,26 +70,30 @@ NAMED: Mapping[str, AcpAgent] = {
         argv=("codex-acp",),
         install="install it with `npm install -g @agentclientprotocol/codex-acp`",
         known_as=("@agentclientprotocol/codex-acp",),
+        dialect="codex",
         # In its usual mode a model of the vendor's approves, and not the client.
         asking_modes=("read-only",),
         free_mode="agent-full-access",
+        remarks=("Warning: ",),
         tested="2.6.0",
     ),
     "copilot": AcpAgent(
         argv=("copilot", "--acp"),
         install="install it with `npm install -g @github/copilot`",
         known_as=("Copilot",),
+        dialect="copilot",
         model_variable="COPILOT_MODEL",
         asking_modes=(f"{_COPILOT_MODES}agent", f"{_COPILOT_MODES}plan"),
         options={"allow_all": "off"},
         remarks=("Info: ", "Warning: ", "Error: "),
-        error_remark="Error: ",
+        error_remarks=("Error: ",),
         tested="1.0.102",
     ),
     "droid": AcpAgent(
         argv=("droid", "exec", "-o", "acp"),
         install="install it with `npm install -g droid`",
         known_as=("@factory/cli",),
+        dialect="droid",
         model_word="-m",
         asking_modes=("normal", "spec"),
         tested="0.215.0",
@@ -91,18 +102,24 @@ NAMED: Mapping[str, AcpAgent] = {
         argv=("gemini", "--acp", "--skip-trust"),
         install="install it with `npm install -g @google/gemini-cli`",
         known_as=("gemini-cli",),
+        dialect="gemini",
         model_word="-m",
         asking_modes=("default", "plan"),
         title_is_command=True,
+        # It loses a session that is loaded in the minute in which it began.
+        resumes=False,
         tested="0.61.0",
     ),
     "goose": AcpAgent(
         argv=("goose", "acp", "--with-builtin", "developer"),
         install="install it from https://block.github.io/goose",
         known_as=("goose",),
+        dialect="goose",
         env={"GOOSE_MODE": "approve"},
         model_variable="GOOSE_MODEL",
         asking_modes=("approve", "chat"),
+        remarks=_GOOSE_ERRORS,
+        error_remarks=_GOOSE_ERRORS,
         counts_last_call=True,
         tested="1.52.0",
     ),
@@ -110,6 +127,7 @@ NAMED: Mapping[str, AcpAgent] = {
         argv=("kimi", "acp"),
         install="install it with `npm install -g @moonshot-ai/kimi-code`",
         known_as=("Kimi Code CLI",),
+        dialect="kimi-code",
         asking_modes=("default", "plan"),
         content_is_input=True,
         tested="2.1.0",
@@ -118,6 +136,7 @@ NAMED: Mapping[str, AcpAgent] = {
         argv=("opencode", "acp"),
         install="install it with `npm install -g opencode-ai`",
         known_as=("OpenCode",),
+        dialect="opencode",
         settings={"OPENCODE_CONFIG_CONTENT": {"permission": {"*": "ask"}}},
         counts_last_call=True,
         tested="1.18.33",
@@ -132,6 +151,7 @@ NAMED: Mapping[str, AcpAgent] = {
         argv=("qwen", "--acp", "--approval-mode", "default"),
         install="install it with `npm install -g @qwen-code/qwen-code`",
         known_as=("qwen-code",),
+        dialect="qwen",
         model_word="-m",
         asking_modes=("default", "plan"),
         tested="0.24.4",
@@ -140,6 +160,7 @@ NAMED: Mapping[str, AcpAgent] = {
         argv=("vibe-acp",),
         install="install it with `pip install mistral-vibe`",
         known_as=("@mistralai/mistral-vibe",),
+        dialect="vibe",
         # In its usual mode it edits files unasked.
         asking_modes=("ask",),
         tested="3.0.2",

@@ -29,7 +29,7 @@ from .._protocol import HarnessRequest
 from .._session_files import is_elsewhere
 from ..agents import Failure
 from ._endings import NOT_FOUND, failure_of_error
-from ._modes import Setting, UnusableError, model_setting, offer_of, settings_for
+from ._modes import Offer, Setting, UnusableError, model_setting, offer_of, settings_for
 from ._named import AcpAgent
 from ._wire import Wire
 
@@ -37,10 +37,11 @@ MOST_PAGES = 20
 
 
 class Opened(Struct, frozen=True):
-    """A session that is ready for its prompt, and the mode that it is in."""
+    """A session that is ready for its prompt, and the mode that it is in, with the option by which it is told, if by one."""
 
     id: str
     mode: str | None
+    mode_option: str | None = None
 
 
 async def introduce(wire: Wire) -> InitializeResponse:
@@ -70,7 +71,9 @@ async def open_session(
     session = told.get("sessionId")
     if not isinstance(session, str):
         raise _unusable("the agent began a session and did not tell its id")
-    return Opened(session, await _prepare(wire, told, session, request, agent, must_ask=must_ask))
+    offer = offer_of(told)
+    mode = await _prepare(wire, offer, session, request, agent, must_ask=must_ask)
+    return Opened(session, mode, offer.mode_option)
 
 
 async def _go_on(wire: Wire, introduced: InitializeResponse, session: str, folder: str) -> Mapping[str, Any]:
@@ -117,10 +120,9 @@ async def _listed(wire: Wire, session: str) -> SessionInfo | None:
 
 
 async def _prepare(
-    wire: Wire, told: Mapping[str, Any], session: str, request: HarnessRequest, agent: AcpAgent, *, must_ask: bool
+    wire: Wire, offer: Offer, session: str, request: HarnessRequest, agent: AcpAgent, *, must_ask: bool
 ) -> str | None:
     """Set what has to be set; gives the mode that the session is in then."""
-    offer = offer_of(told)
     settings = settings_for(agent, offer, must_ask=must_ask)
     for setting in settings:
         await _set(wire, session, setting)

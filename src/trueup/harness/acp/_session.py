@@ -55,6 +55,7 @@ class Session:
         self._opened: Opened | None = None
         self._folder = ""
         self._deciding = 0
+        self._looks: set[asyncio.Task[None]] = set()
         self._cost_before: float | None = None
         loop = asyncio.get_running_loop()
         self._over: asyncio.Future[None] = loop.create_future()
@@ -109,6 +110,8 @@ class Session:
         return True
 
     async def close(self) -> None:
+        for look in self._looks:
+            look.cancel()
         if self._wire is not None:
             await self._wire.close()
 
@@ -127,7 +130,7 @@ class Session:
         opened = await open_session(wire, told, self._request, self._agent, self._folder, must_ask=must_ask)
         # What was told until here is of the session, and not of this turn.
         self._cost_before = self._updates.cost_usd
-        self._updates.mode = None
+        self._updates.mode, self._updates.options = None, {}
         self._opened = opened
         self._telling.tell([SessionNamed(opened.id)])
         return wire, opened
@@ -140,6 +143,9 @@ class Session:
             told = await wire.wait_for("session_prompt", prompt, PromptResponse)
         finally:
             self._telling.tell(self._updates.pause())
+        self._look_back(self._updates.left())
+        # Somebody may still be thinking about what was done last.
+        await asyncio.gather(*self._looks)
         self._take_end(told)
 
     def _take_end(self, told: PromptResponse) -> None:
@@ -196,41 +202,58 @@ class Session:
             return
         events, finished = self._updates.take(update)
         self._telling.tell(events)
-        if not self._permissions.are_needed:
-            return
-        self._look_at_mode(self._opened)
-        if finished is not None and finished.has_happened and not finished.is_asked:
-            await self._look_back(finished)
+        if self._permissions.are_needed:
+            self._look_at_mode(self._opened)
+            self._look_back(finished)
+            await asyncio.gather(*self._looks)
 
     def _look_at_mode(self, opened: Opened) -> None:
-        mode = self._updates.mode
-        if mode is not None and mode not in (self._agent.asking_modes or (opened.mode,)):
-            self._stop_for(Failure(f"the agent went to mode {mode!r}, in which it does not ask", Kind.REFUSED))
+        told = self._updates.options
+        mode = told.get(opened.mode_option) if opened.mode_option is not None else None
+        for each in (self._updates.mode, mode):
+            if each is not None and each not in (self._agent.asking_modes or (opened.mode,)):
+                self._stop_for(Failure(f"the agent went to mode {each!r}, in which it does not ask", Kind.REFUSED))
+        for option, value in self._agent.options.items():
+            if told.get(option, value) != value:
+                what = f"the agent set {option} to {told[option]!r}, with which it does not ask"
+                self._stop_for(Failure(what, Kind.REFUSED))
 
-    async def _look_back(self, call: Call) -> None:
+    def _look_back(self, calls: list[Call]) -> None:
+        """See to it that nothing was done which is refused, or beside what was allowed."""
+        for call in calls if self._permissions.are_needed else []:
+            if call.has_happened and not call.is_allowed:
+                look = asyncio.create_task(self._look_at(call))
+                self._looks.add(look)
+                look.add_done_callback(self._looks.discard)
+
+    async def _look_at(self, call: Call) -> None:
+        self._deciding += 1
         try:
             decision = await self._permissions.look_back(call, self._folder)
         except Exception as error:  # noqa: BLE001 - raised where the run is waited for
             self._break(error)
             return
+        finally:
+            self._deciding -= 1
         if not decision.allowed:
             self._telling.tell([PermissionDecided(call.id, call.action().tool, False, decision.reason)])
-            self._stop_for(
-                Failure(f"the agent did unasked what is refused: {call.label}: {decision.reason}", Kind.REFUSED)
-            )
+            what = "did what it was denied" if call.was_denied else "did unasked what is refused"
+            self._stop_for(Failure(f"the agent {what}: {call.label}: {decision.reason}", Kind.REFUSED))
 
     async def _answer(self, told: Mapping[str, Any]) -> RequestPermissionResponse:
         part = told.get("toolCall")
         call = self._updates.asked(part if isinstance(part, dict) else {})
+        asked = call.as_asked()
         self._telling.tell([*self._updates.pause(), *call.begun()])
-        decision = await self._decided(call)
+        decision = await self._decided(asked)
         option = option_for(told.get("options"), allowed=decision.allowed)
         if decision.allowed and option is None:
             decision = Decision(allowed=False, reason="the agent offers no way to allow this once")
             option = option_for(told.get("options"), allowed=False)
-        self._telling.tell([PermissionDecided(call.id, call.action().tool, decision.allowed, decision.reason)])
+        call.decided(asked, allowed=decision.allowed)
+        self._telling.tell([PermissionDecided(call.id, asked.action().tool, decision.allowed, decision.reason)])
         if not decision.allowed:
-            self.denied.append(call.label)
+            self.denied.append(asked.label)
         if option is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=option))

@@ -9,6 +9,7 @@ from trueup.core.protocols import Event
 
 from .._events import Message, PlanText, Reasoning
 from ._calls import FINISHED, Call, Calls
+from ._modes import offer_of
 from ._named import AcpAgent
 
 # Of what is said without a pause, as much as is one message.
@@ -18,7 +19,8 @@ MOST_TEXT = 1 << 20
 class Updates:
     """Reads the updates of one turn. An update that is unknown, or not what it should be, is nothing.
 
-    `text` is the last that the model said, `remark` the last that its program did.
+    `text` is the last that the model said, `remark` the last that its program did. What `is_broken` by its own account
+    said why as if the model had.
     """
 
     def __init__(self, agent: AcpAgent) -> None:
@@ -26,38 +28,50 @@ class Updates:
         self.text = ""
         self.remark = ""
         self.mode: str | None = None
+        self.options: Mapping[str, str] = {}
         self.cost_usd: float | None = None
+        self.is_broken = False
         self.used_tools = False
         self._calls = Calls()
         self._said: list[str] = []
         self._said_chars = 0
         self._speaks: tuple[str, Any] = ("", None)
 
-    def take(self, update: Mapping[str, Any]) -> tuple[list[Event], Call | None]:
-        """Events of an update, and the call that it finished."""
+    def take(self, update: Mapping[str, Any]) -> tuple[list[Event], list[Call]]:
+        """Events of an update, and calls that it finished, or of which nothing more will be known."""
         match update.get("sessionUpdate"):
             case "agent_message_chunk" | "agent_thought_chunk" as what:
-                return self._hear(what, update), None
+                return self._hear(what, update), []
             case "tool_call" | "tool_call_update":
                 return self._take_call(update)
             case "plan":
-                return [*self.pause(), *_plan(update)], None
+                return [*self.pause(), *_plan(update)], []
         self.note(update)
-        return [], None
+        return [], []
 
     def note(self, update: Mapping[str, Any]) -> None:
-        """Take what is of the session, and also counts outside of a turn: its mode, and its cost so far."""
+        """Take what is of the session, and also counts outside of a turn: its mode, its options, its cost so far."""
         match update.get("sessionUpdate"), update.get("currentModeId"), update.get("cost"):
             case "current_mode_update", str(mode), _:
                 self.mode = mode
             case "usage_update", _, {"amount": int() | float() as amount, "currency": "USD"}:
                 self.cost_usd = float(amount)
+        match update:
+            case {"sessionUpdate": "session_info_update", "_meta": {"codex": {"threadStatus": {"type": status}}}}:
+                self.is_broken = status == "systemError"
+        if update.get("sessionUpdate") == "config_option_update":
+            self.options = {**self.options, **offer_of(update).options}
 
     def asked(self, part: Mapping[str, Any]) -> Call:
         """The call that permission is asked for."""
-        call = self._calls.joined(part, self.agent)
-        call.is_asked = self.used_tools = True
+        call = self._calls.of(part, self.agent)
+        call.ask(part)
+        self.used_tools = True
         return call
+
+    def left(self) -> list[Call]:
+        """The calls that were not finished, of which nothing more will be known."""
+        return self._calls.all()
 
     def pause(self) -> list[Event]:
         """What was said until here, as one message."""
@@ -86,16 +100,17 @@ class Updates:
         self._said_chars += len(text)
         return before
 
-    def _take_call(self, update: Mapping[str, Any]) -> tuple[list[Event], Call | None]:
-        call = self._calls.joined(update, self.agent)
+    def _take_call(self, update: Mapping[str, Any]) -> tuple[list[Event], list[Call]]:
+        call = self._calls.of(update, self.agent)
+        call.join(update)
         self.used_tools = True
         events = self.pause()
         if call.status in FINISHED:
             self._calls.finish(call)
-            return [*events, *call.begun(), *call.ended()], call
+            return [*events, *call.begun(), *call.ended()], [call]
         # Before it is in progress, more of its input may come.
         begun = call.begun() if call.status == "in_progress" and call.is_described else []
-        return [*events, *begun], None
+        return [*events, *begun], self._calls.too_many()
 
 
 def _plan(update: Mapping[str, Any]) -> list[Event]:

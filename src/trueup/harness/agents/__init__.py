@@ -4,7 +4,7 @@ What all of them share is in `PromptedAgent` and `Listening`; what each of them 
 A plugin's agent is a subclass of `PromptedAgent`, named in the entry point group `trueup.harnesses`.
 """
 
-from ._base import Listening, PromptedAgent
+from ._base import Directions, Listening, PromptedAgent, find_program, tool_kind
 from ._capabilities import BUILT_IN, Capabilities, Permission, SystemPrompt
 from ._failures import Failure, failure
 from ._known import AGENTS
@@ -13,10 +13,13 @@ __all__ = [
     "AGENTS",
     "BUILT_IN",
     "Capabilities",
+    "Directions",
     "Failure",
     "Listening",
     "Permission",
     "PromptedAgent",
     "SystemPrompt",
     "failure",
+    "find_program",
+    "tool_kind",
 ]

@@ -40,10 +40,10 @@ MOST_TEXT = 1 << 20
 _KINDS = {
     ToolKind.SHELL: "bash shell sh terminal exec execute run_shell_command run_command execute_command execute_bash"
     " run_commands terminal_command process",
-    ToolKind.READ: "read read_file read_many_files view view_file cat read_files open_file read_image image",
+    ToolKind.READ: "read read_file read_many_files view view_file cat read_files open_file read_image image analyze",
     ToolKind.WRITE: "write write_file edit edit_file replace multiedit apply_patch patch create create_file"
     " str_replace str_replace_editor text_editor file_editor editor insert delete_file notebook_edit search_replace"
-    " write_to_file replace_in_file",
+    " write_to_file replace_in_file delete",
     ToolKind.SEARCH: "grep glob list ls find search tree list_directory search_file_content grep_search list_files"
     " search_files codesearch rg find_files",
     ToolKind.WEB: "webfetch web_fetch fetch fetch_url fetchurl websearch web_search google_web_search web_fetch_tool"
@@ -64,6 +64,17 @@ class Reach(Struct, frozen=True):
     vendor: Vendor
     base_url: str | None
     key: str | None
+
+
+class Directions(Struct, frozen=True, kw_only=True):
+    """Whom an agent is to call, as its program is told it whichever way it is spoken to.
+
+    A command that comes `before` the program becomes it, `words` come after its own.
+    """
+
+    before: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
 
 
 def reach_of(env: Mapping[str, str], vendors: Sequence[Vendor]) -> Reach | None:
@@ -166,6 +177,10 @@ class PromptedAgent(ABC):
         if asks:
             raise InputError(f"{self.name} cannot be asked before it uses a tool, so nothing would hold it to a policy")
         return self.put(request)
+
+    def directions(self, request: HarnessRequest) -> Directions | None:
+        """How its program is told whom to call, also over ACP; None where only a command of this dialect could."""
+        return None
 
     @abstractmethod
     def put(self, request: HarnessRequest) -> Invocation:

@@ -40,8 +40,10 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
     `permission` is the way of the harness under this name. `acp` is how its program, or the one beside it, is started
     as an ACP agent. With `budget_while_running` a budget of `trueup code` is held while it works, because its calls go
-    through the proxy; `turns` and `budget_usd` are limits that it knows by itself. `tested` is the version whose
-    recorded output its tests read; an agent without one is known from its documentation alone.
+    through the proxy; `turns` and `budget_usd` are limits that it knows by itself. `skills` is where below its folder
+    it finds skills by itself, if it can be kept from those of the user; with `user_skills` it offers these unless a
+    request names others. `tested` is the version whose recorded output
+    its tests read; an agent without one is known from its documentation alone.
     """
 
     modes: tuple[Mode, ...] = (Mode.FULL,)
@@ -56,6 +58,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     budget_while_running: bool = False
     turns: bool = False
     budget_usd: bool = False
+    skills: str | None = None
+    user_skills: bool = False
     tested: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -79,6 +83,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
             yield "it knows no limit of turns, use a timeout, or `trueup code`"
         if request.budget_usd is not None and not self.budget_usd:
             yield "it knows no limit of dollars, use `trueup code --budget-usd`"
+        if request.skills is not None and self.skills is None:
+            yield "no place is known at which it finds the skills of a folder and none of yours"
 
 
 BUILT_IN = {
@@ -94,6 +100,7 @@ BUILT_IN = {
         budget_while_running=True,
         turns=True,
         budget_usd=True,
+        skills=".claude/skills",
         tested="2.1.325",
     ),
     "codex": Capabilities(
@@ -105,8 +112,12 @@ BUILT_IN = {
         permission=Permission.APP_SERVER,
         acp=("codex-acp",),
         budget_while_running=True,
+        skills=".agents/skills",
         tested="0.163.0",
-        notes=("a command that its own sandbox denied is not told",),
+        notes=(
+            "a command that its own sandbox denied is not told",
+            "over ACP, where somebody decides, it asks for what it wants to do outside of its own sandbox alone",
+        ),
     ),
     "native": Capabilities(
         usage=True,

@@ -23,7 +23,7 @@ from trueup.core.usage import Usage
 from .._events import Message, Reasoning, Retried, ToolCall, ToolResult, UsageReported
 from .._protocol import HarnessRequest, Invocation, Mode
 from .._vendors import Vendor
-from ._base import ANTHROPIC_KEY, OPENAI_KEY, PromptedAgent, as_stdin, as_word, tool_kind
+from ._base import ANTHROPIC_KEY, OPENAI_KEY, Directions, PromptedAgent, as_stdin, as_word, tool_kind
 from ._capabilities import ALL_MODES, Capabilities, SystemPrompt
 from ._failures import Failure, failure
 from ._folder import FileListening, Layout, Place, Word, in_folder
@@ -228,6 +228,9 @@ class Copilot(PromptedAgent):
     def began_in(self, session: str, environ: Mapping[str, str]) -> str | None:
         home = Path(environ.get("COPILOT_HOME") or Path(environ.get("HOME", "/"), ".copilot"))
         return folder_in_records(home, "session-state/{}/events.jsonl", session, "data", "context", "cwd")
+
+    def directions(self, request: HarnessRequest) -> Directions:
+        return Directions(env=self._provider(request))
 
     def put(self, request: HarnessRequest) -> Invocation:
         words: list[Word] = [self._program, "--output-format=json", "--no-ask-user", "--no-auto-update", "--no-remote"]

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from ._base import Directions
+
 # Their numbers are of one digit, since no others can be counted on in every shell.
 FILES = (9, 8, 7)
 PROMPT = 6
@@ -24,6 +26,17 @@ rm -f "$part"
 """
 _END = """rm -f "$all"
 trap - EXIT
+"""
+
+# For whom stdin is not ours to write: what is in the file comes by a variable, which nobody sees afterwards.
+_ONE_FILE = f"""set -e
+umask 077
+file=$(mktemp)
+printf %s "$TRUEUP_FILE" >"$file"
+exec {FILES[0]}<"$file"
+rm -f "$file"
+unset TRUEUP_FILE
+set +e
 """
 
 
@@ -50,3 +63,9 @@ def laid_out(argv: Sequence[str], files: Mapping[str, bytes], prompt: bytes) -> 
     )
     script += f'{_END}{names}exec "$@" <&{PROMPT} {PROMPT}<&-\n'
     return LaidOut(("/bin/sh", "-c", script, "sh", *argv), b"".join(parts))
+
+
+def with_a_file(variable: str, content: str) -> Directions:
+    """A small file that a variable names, as `laid_out` makes one."""
+    script = f'{_ONE_FILE}export {variable}="/proc/$$/fd/{FILES[0]}"\nexec "$@"\n'
+    return Directions(before=("/bin/sh", "-c", script, "sh"), env={"TRUEUP_FILE": content})

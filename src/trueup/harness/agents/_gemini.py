@@ -8,6 +8,7 @@ of HTTP, cut to a byte, and says nothing.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
@@ -20,10 +21,10 @@ from trueup.core.usage import Usage
 from .._events import Message, Retried, ToolCall, ToolResult, UsageReported
 from .._protocol import HarnessRequest, Invocation, Mode
 from .._vendors import Vendor
-from ._base import Listening, PromptedAgent, as_stdin, reach_of, tool_kind
+from ._base import Directions, Listening, PromptedAgent, as_stdin, reach_of, tool_kind
 from ._capabilities import ALL_MODES, Capabilities, SystemPrompt
 from ._failures import code_in, failure
-from ._files import laid_out
+from ._files import laid_out, with_a_file
 
 GEMINI = Vendor(
     name="gemini",
@@ -42,6 +43,7 @@ _QUIET = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
 }
+_USER_SKILLS = (".gemini/skills", ".agents/skills")
 _MINIMAL = {"hooksConfig": {"enabled": False}, "skills": {"enabled": False}}
 
 
@@ -144,6 +146,19 @@ def _tool(record: _ToolUse | _ToolResult) -> ToolCall | ToolResult:
     return ToolResult(record.tool_id, record.status == "success", said)
 
 
+def _with_skills(request: HarnessRequest) -> dict[str, Any]:
+    """The settings by which it offers skills of the folder; of one name, these go before the user's."""
+    if not request.skills:
+        return {}
+    others = sorted(_skills_of_user(request.env.get("HOME")) - set(request.skills))
+    return {"skills": {"enabled": True, "disabled": others}}
+
+
+def _skills_of_user(home: str | None) -> set[str]:
+    places = [Path(home, place) for place in _USER_SKILLS] if home else []
+    return {file.parent.name for place in places for file in place.glob("*/SKILL.md")}
+
+
 class Gemini(PromptedAgent):
     """The `Dialect` of gemini-cli."""
 
@@ -160,9 +175,17 @@ class Gemini(PromptedAgent):
         tool_events=True,
         acp=("gemini", "--acp", "--skip-trust"),
         budget_while_running=True,
+        skills=".agents/skills",
         tested="0.61.0",
-        notes=("says nothing while it tries again", "refuses a session of another folder"),
+        notes=(
+            "says nothing while it tries again",
+            "refuses a session of another folder",
+            "cannot go on with a session over ACP",
+        ),
     )
+
+    def directions(self, request: HarnessRequest) -> Directions:
+        return with_a_file("GEMINI_CLI_SYSTEM_SETTINGS_PATH", json.dumps(self._settings(request)))
 
     def put(self, request: HarnessRequest) -> Invocation:
         prompt = as_stdin(request.prompt)
@@ -190,4 +213,4 @@ class Gemini(PromptedAgent):
     def _settings(self, request: HarnessRequest) -> dict[str, Any]:
         reach = reach_of(request.env, self.vendors)
         by_key = {"security": {"auth": {"selectedType": "gemini-api-key"}}} if reach and reach.key else {}
-        return {**_QUIET, **({} if self._user_config else _MINIMAL), **by_key}
+        return {**_QUIET, **({} if self._user_config else _MINIMAL), **_with_skills(request), **by_key}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -24,7 +23,18 @@ from trueup.core.usage import Usage
 from .._events import Message, Reasoning, ToolCall, ToolResult, UsageReported
 from .._protocol import HarnessRequest, Invocation
 from .._vendors import Vendor
-from ._base import ANTHROPIC_KEY, OPENAI_KEY, Listening, PromptedAgent, Reach, as_stdin, as_word, reach_of, tool_kind
+from ._base import (
+    ANTHROPIC_KEY,
+    OPENAI_KEY,
+    Directions,
+    Listening,
+    PromptedAgent,
+    Reach,
+    as_stdin,
+    as_word,
+    reach_of,
+    tool_kind,
+)
 from ._capabilities import Capabilities, SystemPrompt
 from ._failures import Failure, failure
 from ._sessions import folder_in_database
@@ -196,9 +206,11 @@ class Goose(PromptedAgent):
     )
 
     def began_in(self, session: str, environ: Mapping[str, str]) -> str | None:
-        shared = environ.get("XDG_DATA_HOME") or Path(environ.get("HOME", "/"), ".local/share")
         query = "SELECT working_dir FROM sessions WHERE name = ? ORDER BY created_at DESC"
-        return folder_in_database(Path(shared, DATABASE), query, session)
+        return folder_in_database(environ, DATABASE, query, session)
+
+    def directions(self, request: HarnessRequest) -> Directions:
+        return Directions(env=_variables(request, reach_of(request.env, self.vendors)))
 
     def put(self, request: HarnessRequest) -> Invocation:
         session = request.resume or f"trueup-{uuid.uuid4()}"
@@ -210,7 +222,7 @@ class Goose(PromptedAgent):
         words += [f"--max-turns={request.turns}"] if request.turns is not None else []
         return Invocation(
             argv=tuple(words),
-            env=_variables(request, reach_of(request.env, self.vendors)),
+            env={"GOOSE_MODE": "auto", **self.directions(request).env},
             stdin=as_stdin(request.prompt),
             conversation=GooseListening(request, session),
         )
@@ -220,7 +232,7 @@ class Goose(PromptedAgent):
 
 
 def _variables(request: HarnessRequest, reach: Reach | None) -> dict[str, str]:
-    told = {"GOOSE_MODE": "auto", "GOOSE_DISABLE_KEYRING": "1", "GOOSE_TELEMETRY_ENABLED": "false"}
+    told = {"GOOSE_DISABLE_KEYRING": "1", "GOOSE_TELEMETRY_ENABLED": "false"}
     told |= {"GOOSE_MODEL": request.model} if request.model else {}
     if reach is None:
         return told

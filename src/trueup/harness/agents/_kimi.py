@@ -20,7 +20,7 @@ from trueup.core.protocols import Event
 from .._events import Message, Reasoning, Retried, ToolCall, ToolResult
 from .._protocol import HarnessRequest, Invocation
 from .._vendors import Vendor
-from ._base import OPENAI_KEY, Listening, PromptedAgent, as_word, tool_kind
+from ._base import OPENAI_KEY, Directions, Listening, PromptedAgent, as_word, tool_kind
 from ._capabilities import Capabilities, SystemPrompt
 from ._failures import Failure, failure
 from ._folder import Layout, Place, Word, in_folder
@@ -154,6 +154,9 @@ class Kimi(PromptedAgent):
             "refuses a session of another folder",
         ),
     )
+
+    def directions(self, request: HarnessRequest) -> Directions:
+        return Directions(env=self._provider(request))
 
     def put(self, request: HarnessRequest) -> Invocation:
         env = {**QUIET, **self._provider(request)}

@@ -15,16 +15,28 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Struct
 
-from trueup.core.errors import Kind
+from trueup.core.errors import InputError, Kind
+from trueup.core.process import Finished
 from trueup.core.protocols import Event
 from trueup.core.usage import Usage
 
 from .._events import Message, Reasoning, ToolCall, ToolResult, UsageReported
 from .._protocol import HarnessRequest, Invocation, Mode
 from .._vendors import Vendor
-from ._base import ANTHROPIC_KEY, OPENAI_KEY, Listening, PromptedAgent, as_stdin, as_word, reach_of, tool_kind
+from ._base import (
+    ANTHROPIC_KEY,
+    OPENAI_KEY,
+    Directions,
+    Listening,
+    PromptedAgent,
+    as_stdin,
+    as_word,
+    reach_of,
+    tool_kind,
+)
 from ._capabilities import ALL_MODES, Capabilities, SystemPrompt
 from ._failures import Failure, code_in, failure
+from ._opencode_start import STARTER, given_up
 from ._sessions import folder_in_database
 
 # So many steps without a word, a tool or a token: it would go on like this for ever.
@@ -43,16 +55,6 @@ _PERMISSIONS: Mapping[Mode, Mapping[str, str]] = {
     Mode.EDIT: {"*": "deny", **_LOOKING, "edit": "allow"},
     Mode.FULL: {"*": "allow"},
 }
-# Several that begin in a new home at once fail on making its database, so the first goes ahead. A home in which it
-# has run before, or in which somebody went ahead a minute ago, is ready.
-_ONE_FIRST = """home=${XDG_DATA_HOME:-$HOME/.local/share}/opencode
-first=$home/trueup-first-run
-if [ ! -e "$first" ] && [ -e "$home/opencode.db" ]; then :
-elif [ -z "$(find "$first" -mmin +1 2>/dev/null)" ] && command -v flock >/dev/null; then
-  mkdir -p "$home" && exec 9>>"$first" && flock -w 20 9
-fi
-exec "$@"
-"""
 
 
 class _Cache(Struct):
@@ -154,6 +156,10 @@ class OpenCodeListening(Listening):
     def is_over(self) -> bool:
         return self._empty_steps >= MOST_EMPTY_STEPS
 
+    def problem(self, finished: Finished) -> Failure | None:
+        why = given_up(finished)
+        return failure(why) if why else super().problem(finished)
+
     def hear(self, record: Any) -> list[Event]:
         return [*self.named(record.sessionID), *self._hear(record)]
 
@@ -215,6 +221,8 @@ class OpenCode(PromptedAgent):
         tool_events=True,
         acp=("opencode", "acp"),
         budget_while_running=True,
+        skills=".agents/skills",
+        user_skills=True,
         tested="1.18.33",
         notes=(
             "tells dollars only of models whose prices it knows",
@@ -224,8 +232,13 @@ class OpenCode(PromptedAgent):
     )
 
     def began_in(self, session: str, environ: Mapping[str, str]) -> str | None:
-        shared = environ.get("XDG_DATA_HOME") or Path(environ.get("HOME", "/"), ".local/share")
-        return folder_in_database(Path(shared, DATABASE), "SELECT directory FROM session WHERE id = ?", session)
+        return folder_in_database(environ, DATABASE, "SELECT directory FROM session WHERE id = ?", session)
+
+    def directions(self, request: HarnessRequest) -> Directions:
+        vendor = self._vendor(request, self._model(request))
+        # What the person has set there stays, where nothing has to be said.
+        told = {"OPENCODE_CONFIG_CONTENT": json.dumps(vendor)} if vendor else {}
+        return Directions(before=STARTER, env={**QUIET, **told})
 
     def put(self, request: HarnessRequest) -> Invocation:
         model = self._model(request)
@@ -234,7 +247,7 @@ class OpenCode(PromptedAgent):
         words += [f"--model={model}"] if model else []
         words += [f"--session={request.resume}"] if request.resume else []
         return Invocation(
-            argv=("/bin/sh", "-c", _ONE_FIRST, "sh", *words),
+            argv=(*STARTER, *words),
             env={**self._quiet, "OPENCODE_CONFIG_CONTENT": self._configuration(request, model)},
             stdin=as_stdin(request.prompt),
         )
@@ -258,21 +271,46 @@ class OpenCode(PromptedAgent):
         told: dict[str, Any] = {
             "autoupdate": False,
             "share": "disabled",
-            "permission": _PERMISSIONS[request.mode],
+            "permission": {**_PERMISSIONS[request.mode], **_of_skills(request)},
         }
         if request.system:
             told["agent"] = {"build": {"prompt": request.system}}
+        return as_word(json.dumps({**told, **self._vendor(request, model)}), "system prompt")
+
+    def _vendor(self, request: HarnessRequest, model: str | None) -> dict[str, Any]:
+        """The settings by which it calls a vendor."""
         reach = reach_of(request.env, self.vendors)
-        if reach is not None:
-            options = {"baseURL": _base_url(reach.vendor, reach.base_url)} if reach.base_url else {}
-            named = (model or "").removeprefix(f"{reach.vendor.name}/")
-            # A model that it does not know can be used if it is told that there is one.
-            told["provider"] = {
-                reach.vendor.name: {"options": options, "models": {named: {"tool_call": True}} if named else {}}
-            }
-            told["enabled_providers"] = [reach.vendor.name]
-            told |= {"model": model, "small_model": model} if model else {}
-        return as_word(json.dumps(told), "system prompt")
+        # A key alone, without a model of the vendor's, may be there for something else.
+        if reach is None or (reach.base_url is None and not (model or "").startswith(f"{reach.vendor.name}/")):
+            return {}
+        options = {"baseURL": _base_url(reach.vendor, reach.base_url)} if reach.base_url else {}
+        named = (model or "").removeprefix(f"{reach.vendor.name}/")
+        # A model that it does not know can be used if it is told that there is one.
+        models = {named: {"tool_call": True}} if named else {}
+        return {
+            "provider": {reach.vendor.name: {"options": options, "models": models}},
+            "enabled_providers": [reach.vendor.name],
+            **({"model": model, "small_model": model} if model else {}),
+        }
+
+
+def _of_skills(request: HarnessRequest) -> dict[str, dict[str, str]]:
+    """Which skills it may use; the others, also the user's, are not offered to the model."""
+    if request.skills is None:
+        return {}
+    for name in request.skills:
+        _refuse_of_user(name, request.env)
+    return {"skill": {"*": "deny", **dict.fromkeys(request.skills, "allow")}}
+
+
+def _refuse_of_user(skill: str, env: Mapping[str, str]) -> None:
+    """Of two skills of one name it takes now the one, now the other."""
+    home = env.get("HOME", "/")
+    settings = env.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    for place in (f"{settings}/opencode/skills", f"{home}/.claude/skills", f"{home}/.agents/skills"):
+        own = Path(place, skill)
+        if own.exists():
+            raise InputError(f"opencode may use {own} instead of the skill {skill!r} of the folder: move it away")
 
 
 def _base_url(vendor: Vendor, base_url: str) -> str:

@@ -177,6 +177,7 @@ class Pi(PromptedAgent):
         tool_events=True,
         acp=("pi-acp",),
         budget_while_running=True,
+        skills=".pi/skills",
         tested="0.87.1",
         notes=("its modes are the tools that it is given", "tells dollars only of models whose prices it knows"),
     )
@@ -190,6 +191,7 @@ class Pi(PromptedAgent):
         words = [self._program, "--mode", "json", "--print", "--offline", "--tools", _TOOLS[request.mode]]
         # Extensions, skills and settings are programs, or can name some; AGENTS.md is words.
         words += [] if self._user_config else "--no-extensions --no-skills --no-prompt-templates --no-approve".split()
+        words += [word for name in request.skills or () for word in ("--skill", f"{self.capabilities.skills}/{name}")]
         words += ["--provider", reach.vendor.name] if reach and "/" not in (request.model or "") else []
         words += ["--model", request.model] if request.model else []
         words += ["--session", request.resume] if request.resume else []

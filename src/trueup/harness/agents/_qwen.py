@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trueup.core.protocols import Event
 from trueup.core.usage import Usage
@@ -21,11 +22,12 @@ from .._events import Message, Reasoning, Retried, ToolCall, ToolResult, UsageRe
 from .._protocol import HarnessRequest, Invocation, Mode
 from .._session_files import began_in
 from .._vendors import Vendor
-from ._base import OPENAI_KEY, Listening, PromptedAgent, as_stdin, as_word, reach_of, tool_kind
+from ._base import OPENAI_KEY, Directions, Listening, PromptedAgent, as_stdin, as_word, reach_of, tool_kind
 from ._capabilities import ALL_MODES, Capabilities, SystemPrompt
 from ._failures import failure
-from ._files import laid_out
+from ._files import laid_out, with_a_file
 
+SETTINGS = "QWEN_CODE_SYSTEM_SETTINGS_PATH"
 _QUIET: dict[str, Any] = {"general": {"enableAutoUpdate": False}, "privacy": {"usageStatisticsEnabled": False}}
 _MINIMAL = {"disableAllHooks": True}
 _MODES = {Mode.READ_ONLY: "plan", Mode.EDIT: "auto-edit", Mode.FULL: "yolo"}
@@ -169,18 +171,19 @@ class Qwen(PromptedAgent):
     def began_in(self, session: str, environ: Mapping[str, str]) -> str | None:
         return began_in(Path(environ.get("HOME", "/"), ".qwen"), "projects/*/chats/{}.jsonl", session)
 
+    def directions(self, request: HarnessRequest) -> Directions:
+        return replace(with_a_file(SETTINGS, self._settings()), words=self._by_key(request))
+
     def put(self, request: HarnessRequest) -> Invocation:
         words = [self._program, "--output-format=stream-json", f"--approval-mode={_MODES[request.mode]}"]
         # A name that no server and no extension has leaves none of them.
         words += [] if self._user_config else ["--extensions=none", "--allowed-mcp-server-names=none"]
-        # The key stays in its variable: the words of a command can be read by everybody.
-        words += ["--auth-type=openai"] if reach_of(request.env, self.vendors) else []
+        words += self._by_key(request)
         words += [f"--model={request.model}"] if request.model else []
         words += [f"--resume={request.resume}"] if request.resume else []
         words += [f"--append-system-prompt={as_word(request.system, 'system prompt')}"] if request.system else []
         words += [f"--max-session-turns={request.turns}"] if request.turns is not None else []
-        settings = {**_QUIET, **({} if self._user_config else _MINIMAL)}
-        files = {"QWEN_CODE_SYSTEM_SETTINGS_PATH": json.dumps(settings).encode()}
+        files = {SETTINGS: self._settings().encode()}
         asked = laid_out(words, files, as_stdin(request.prompt))
         return Invocation(
             argv=asked.argv,
@@ -191,6 +194,13 @@ class Qwen(PromptedAgent):
 
     def converse(self, request: HarnessRequest) -> QwenListening:
         return QwenListening(request)
+
+    def _by_key(self, request: HarnessRequest) -> tuple[str, ...]:
+        # The key stays in its variable: the words of a command can be read by everybody.
+        return ("--auth-type=openai",) if reach_of(request.env, self.vendors) else ()
+
+    def _settings(self) -> str:
+        return json.dumps({**_QUIET, **({} if self._user_config else _MINIMAL)})
 
 
 def _retry(data: Any) -> _RetryData:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -9,8 +10,13 @@ from urllib.parse import quote
 LOCKED_SECS = 2.0
 
 
-def folder_in_database(file: Path, query: str, session: str) -> str | None:
-    """What a query for one folder finds; None where the database, or the session, is not there, or not as it was."""
+def folder_in_database(environ: Mapping[str, str], name: str, query: str, session: str) -> str | None:
+    """What a query for one folder finds in a database below the folder for programs' data.
+
+    None where the database, or the session, is not there, or not as it was.
+    """
+    shared = environ.get("XDG_DATA_HOME") or Path(environ.get("HOME", "/"), ".local/share")
+    file = Path(shared, name)
     if not file.is_file():
         return None
     import sqlite3

@@ -21,7 +21,7 @@ from trueup.core.usage import Usage
 from .._events import Message, ToolCall, ToolKind, ToolResult, UsageReported
 from .._protocol import HarnessRequest, Invocation, Mode
 from .._vendors import Vendor
-from ._base import OPENAI_KEY, PromptedAgent, as_stdin, tool_kind
+from ._base import OPENAI_KEY, Directions, PromptedAgent, as_stdin, tool_kind
 from ._capabilities import ALL_MODES, Capabilities
 from ._failures import Failure, failure
 from ._folder import FileListening, Layout, Place, Word, in_folder
@@ -194,6 +194,9 @@ class Vibe(PromptedAgent):
     def began_in(self, session: str, environ: Mapping[str, str]) -> str | None:
         home = Path(environ.get("VIBE_HOME") or Path(environ.get("HOME", "/"), ".vibe"))
         return folder_in_records(home, "logs/session/*/{}/meta.json", session, "origin_directory")
+
+    def directions(self, request: HarnessRequest) -> Directions:
+        return Directions(env=self._provider(request))
 
     def put(self, request: HarnessRequest) -> Invocation:
         words: list[Word] = [self._program, "--prompt", "--output=streaming", "--trust", *_MODES[request.mode]]

@@ -8,7 +8,7 @@ from typing import Any
 
 from trueup.core.text import writable
 from trueup.core.usage import Usage
-from trueup.harness import ToolKind
+from trueup.harness import ToolKind, tool_kind
 
 from .._model import ToolEvent
 
@@ -65,14 +65,15 @@ def read_events(told: Any) -> tuple[ToolEvent, ...]:
 
 def _event(told: dict[str, Any], number: int) -> ToolEvent:
     index, ok, kind = told.get("index"), told.get("ok"), told.get("tool_kind")
+    name = _text(told.get("name")) or ""
     return ToolEvent(
         kind=told["kind"],
-        name=_text(told.get("name")) or "",
+        name=name,
         input=told.get("input"),
         output=_text(told.get("output")),
         index=index if isinstance(index, int) and not isinstance(index, bool) else number,
         id=_text(told.get("id") or told.get("tool_call_id")) or "",
-        tool_kind=kind if kind in list(ToolKind) else ToolKind.OTHER.value,
+        tool_kind=kind if kind in list(ToolKind) else tool_kind(name).value,
         ok=ok if isinstance(ok, bool) else _outcome(told),
     )
 
