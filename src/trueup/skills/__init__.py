@@ -69,7 +69,9 @@ if TYPE_CHECKING:
         Calibration,
         CellReport,
         CellStatus,
+        Delta,
         Form,
+        GroupComparison,
         Labels,
         Report,
         ReportComparison,
@@ -115,7 +117,7 @@ _HOMES = {
     ),
     "_providers": "provider_for",
     "_report": (
-        "About Arm Calibration CellReport CellStatus Form Labels Report ReportComparison ReportHead blank_labels build_report "
+        "About Arm Calibration CellReport CellStatus Delta Form GroupComparison Labels Report ReportComparison ReportHead blank_labels build_report "
         "calibrate cell_line compare_reports comparison_line form_of heat_maps keep_report kept_cell kept_head kept_outline "
         "kept_report kept_reports rate_bars read_labels read_report render report_words result_line"
     ),
@@ -143,9 +145,11 @@ __all__ = [
     "Conclusion",
     "Config",
     "Delivery",
+    "Delta",
     "Executor",
     "Finding",
     "Form",
+    "GroupComparison",
     "GroupRate",
     "Judgement",
     "Labels",

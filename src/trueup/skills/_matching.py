@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trueup.core.errors import InputError
 from trueup.core.regex import compile_regex
 from trueup.runs import encode_json
 
 from ._case import Match, Predicate
+
+_SHOWN = 100
 
 Predicates = Mapping[str, str | int | float | bool | Predicate]
 
@@ -26,7 +29,11 @@ def json_equal(one: Any, other: Any) -> bool:
 
 def pattern_found(pattern: str, text: str) -> bool:
     """Whether an RE2 pattern matches somewhere; its time is linear in the text."""
-    return compile_regex(pattern).search(text.encode(errors="replace")) is not None
+    try:
+        compiled = compile_regex(pattern)
+    except InputError as error:
+        raise InputError(f"pattern {pattern[:_SHOWN]!r}: {error}") from None
+    return compiled.search(text.encode(errors="replace")) is not None
 
 
 def arguments_match(wanted: Predicates, given: Any) -> bool:

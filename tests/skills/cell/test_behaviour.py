@@ -150,6 +150,17 @@ async def test_a_provider_that_ignores_the_mocks_is_an_error():
     assert (report.error.kind, report.error.context) == ("protocol", "respond")
 
 
+async def test_a_channel_that_did_not_see_what_was_called_vouches_for_nothing():
+    called = ToolEvent(kind="tool_call", name="bash", input={"command": "git push"})
+    deaf = AssistantTurn(message="Done.", events=(called,), mock_calls=())
+    report = await seen(NotCalled(mock="push"), turn=deaf, mocks=MOCKS)
+    assert report.error is not None
+    assert (report.error.kind, report.error.context) == ("protocol", "respond")
+    assert "bash" in report.error.message
+    heard = AssistantTurn(message="Done.", events=(called,), mock_calls=(MockCall(tool="Bash", input={}),))
+    assert (await seen(NotCalled(mock="push"), turn=heard, mocks=MOCKS)).passed
+
+
 async def test_an_eval_about_no_mock_of_the_case_is_an_error_of_input():
     report = await seen(NotCalled(mock="psuh"), turn=WATCHED, mocks=MOCKS)
     assert report.error is not None

@@ -139,6 +139,25 @@ async def test_a_fixture_never_brings_in_what_is_not_its_own(tmp_path: Path, mak
     assert complaint in report.error.message
 
 
+async def test_a_link_of_a_fixture_never_leads_from_the_copy_back_to_the_original(tmp_path: Path):
+    fixture = tmp_path / "fixture"
+    (fixture / "sub").mkdir(parents=True)
+    (fixture / "sub/kept.txt").write_text("as it was")
+    (fixture / "sub/round").symlink_to(Path("../" * 30, str(fixture / "sub/kept.txt").lstrip("/")))
+    (fixture / "by-name").symlink_to("../fixture/sub")
+    (fixture / "chain").symlink_to("by-name/kept.txt")
+
+    async def poison(request: RespondRequest) -> AssistantTurn:
+        for name in ("sub/round", "by-name/kept.txt", "chain"):
+            with (request.folder / name).open("a") as file:
+                file.write("!")
+        return AssistantTurn(message="done")
+
+    spec = cell_of(FileEval(path="sub/kept.txt", equals="as it was!!!"), workspace=Workspace(folder=str(fixture)))
+    assert (await run_cell(spec, ScriptedProvider(poison))).passed
+    assert (fixture / "sub/kept.txt").read_text() == "as it was"
+
+
 async def test_a_fixture_with_links_in_a_circle_is_copied(tmp_path: Path):
     fixture = tmp_path / "fixture"
     (fixture / "sub").mkdir(parents=True)

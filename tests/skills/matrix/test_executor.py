@@ -149,6 +149,20 @@ async def test_a_platform_that_is_left_alone_holds_up_no_other():
     assert max(when for platform, when in ended if platform == "slow") >= 0.3
 
 
+async def test_platforms_go_in_turn_where_both_have_cells_waiting():
+    order = []
+
+    async def work(spec):
+        order.append(spec.platform)
+        if order.count(spec.platform) == 1:
+            return refused(spec, Kind.RATE_LIMIT, retry_after=0.1)
+        await asyncio.sleep(0.02)
+        return passed(spec)
+
+    await run([spec_of(platform=each, model=each, repeat=n) for each in "pq" for n in range(4)], work, jobs=1)
+    assert order == ["p", "q"] + ["p", "q"] * 4
+
+
 @pytest.mark.parametrize(
     ("kind", "tries"),
     [

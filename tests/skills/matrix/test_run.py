@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 
 import pytest
 from msgspec.structs import replace
@@ -52,12 +53,13 @@ async def test_every_case_runs_on_every_platform_and_model_as_often_as_asked(req
 
 async def test_jobs_bound_the_calls_of_all_cells_together(request_for):
     async def respond(request):
-        await asyncio.sleep(0.002)
+        # Long enough for more to begin, if they could.
+        await asyncio.sleep(0.05)
         return AssistantTurn(message="Hello")
 
     provider = ScriptedProvider(respond)
     await run_matrix(request_for(*map(str, range(20)), judged=True, jobs=8), provider)
-    assert provider.at_once == 8
+    assert 4 < provider.at_once <= 8
 
 
 async def test_a_judge_that_refuses_is_asked_again_and_the_skill_does_not_run_again(request_for):
@@ -116,26 +118,30 @@ async def test_a_judge_that_does_not_exist_is_not_paid_for_with_a_reply_of_each_
 
 
 async def test_a_failure_stops_what_has_not_begun_and_ends_what_runs(request_for):
-    cancelled = []
+    sleeping, cancelled = asyncio.Event(), []
 
     async def respond(request):
-        if provider.replies > 2:
-            try:
-                await asyncio.sleep(60)
-            except asyncio.CancelledError:
-                cancelled.append(request.platform)
-                raise
-        await asyncio.sleep(0.02)
-        return AssistantTurn(message="No" if provider.replies else "Hello")
+        if request.platform == "bad":
+            await sleeping.wait()
+            return AssistantTurn(message="No")
+        sleeping.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append(request.platform)
+            raise
 
     provider = ScriptedProvider(respond)
-    report = await run_matrix(request_for(*"abcdef", jobs=3, fail_fast=True), provider)
+    report = await run_matrix(request_for("a", "b", platforms=("bad", "slow"), jobs=2, fail_fast=True), provider)
+    assert [(cell.case, cell.platform, cell.status.value) for cell in report.runs] == [
+        ("a", "bad", "failed"),
+        ("a", "slow", "skipped"),
+        ("b", "bad", "skipped"),
+        ("b", "slow", "skipped"),
+    ]
+    assert cancelled == ["slow"]
     assert report.partial
-    assert statuses(report).count("failed") >= 1
-    assert statuses(report).count("skipped") >= 4
-    assert cancelled
-    assert provider.replies <= 4
-    assert report.notes[0].endswith("failed")
+    assert report.notes[0] == "3 cells were not run: a on bad m failed"
 
 
 async def test_without_fail_fast_failures_and_errors_stop_nothing(request_for):
@@ -190,6 +196,19 @@ async def test_a_spent_budget_is_no_failure_of_the_judge_or_the_platform(request
         request_for("a", "b", "c", judged=True, models=("m",), jobs=2, limits=Limits(usd=1.0)), provider
     )
     assert statuses(report) == ["passed", "skipped", "skipped"]
+
+
+async def test_a_spent_budget_ends_no_call_that_is_under_way(request_for):
+    numbers = count(1)
+
+    async def respond(request):
+        number = next(numbers)
+        await asyncio.sleep({2: 0.15, 3: 0.1, 4: 0.25}.get(number, 0))
+        return AssistantTurn(message="Hello", usage=dollars(5 if number == 3 else 0.1))
+
+    request = request_for(*"abcde", jobs=3, fail_fast=True, limits=Limits(usd=1.0))
+    report = await run_matrix(request, ScriptedProvider(respond))
+    assert statuses(report) == ["passed"] * 4 + ["skipped"]
 
 
 async def test_a_strict_budget_ends_where_a_call_does_not_report(request_for):

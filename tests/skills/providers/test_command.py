@@ -130,7 +130,19 @@ async def test_usage_is_known_field_by_field(program, request_to):
     assert turn.usage == Usage(input_tokens=10, cost_usd=0.5)
 
 
-@pytest.mark.parametrize("usage", [{}, None, "much", {"input_tokens": "10"}, {"cost_usd": True}, {"input_tokens": 1.5}])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {},
+        None,
+        "much",
+        {"input_tokens": "10"},
+        {"cost_usd": True},
+        {"input_tokens": 1.5},
+        {"input_tokens": 1e30},
+        {"cost_usd": 1e308},
+    ],
+)
 async def test_usage_that_says_nothing_is_unknown(program, request_to, usage):
     turn = await provider(program, program.answers({"message": "a", "usage": usage})).respond(request_to())
     assert turn.usage is None

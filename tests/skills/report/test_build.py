@@ -91,3 +91,21 @@ def test_what_is_no_report_is_told(tmp_path, text):
 def test_a_report_that_is_not_there_is_told(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_report(tmp_path / "gone.json")
+
+
+def test_a_cell_that_told_nothing_makes_the_sum_a_lower_bound():
+    silent = cell("silent", usage=None, judge_usage=None)
+    told = cell("told", judge_usage=Usage.total([]))
+    found = build_report([silent, told], ABOUT).summary
+    assert (found.usage.cost_usd, found.usage.incomplete) == (0.5, True)
+    assert found.judge_usage.incomplete
+
+
+def test_a_cell_that_was_never_begun_used_nothing():
+    never = cell("never", "skipped", usage=None, attempts=0)
+    assert not build_report([cell(), never], ABOUT).summary.usage.incomplete
+
+
+def test_what_counts_is_how_a_cell_ended_and_not_what_else_a_file_says():
+    report = build_report([cell(passed=False), cell("other", "failed", passed=True)], ABOUT)
+    assert [each.rate for each in report.statistics.cases] == [1, 0]

@@ -61,3 +61,13 @@ def test_each_platform_and_model_is_compared_by_itself():
         "sonnet": "inconclusive",
         "opus": "better",
     }
+
+
+def test_the_cases_that_moved_are_told_furthest_first():
+    before = [cell("half", "failed"), cell("half", "passed", repeat=2), cell("turned", "passed"), cell("same")]
+    after = [cell("half", "passed"), cell("half", "passed", repeat=2), cell("turned", "failed"), cell("same")]
+    found = compare_reports(build_report(before, ABOUT), build_report(after, ABOUT))
+    assert [(each.case, each.rate_before, each.rate_after) for each in found.moved] == [
+        ("turned", 1, 0),
+        ("half", 0.5, 1),
+    ]

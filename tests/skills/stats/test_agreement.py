@@ -51,6 +51,14 @@ def test_scores_have_a_bias_an_error_and_a_weighted_kappa():
     assert found.kappa == pytest.approx(1 - 1 / chance)
 
 
+def test_one_case_shows_nothing_about_others():
+    scores = agreement_of(rated([(1, 2), (5, 9)], per_case=2)).numeric
+    assert (scores.cases, scores.low, scores.high) == (1, None, None)
+    truths = agreement_of(rated([(True, True), (False, True), (False, False)], per_case=3)).boolean
+    assert (truths.low, truths.high) == (0, 1)
+    assert (truths.kappa_low, truths.kappa_high) == (-1, 1)
+
+
 def test_yes_and_no_is_kept_apart_from_scores():
     found = agreement_of(rated([(True, True), (7.0, 6.0)]))
     assert found.boolean.labels == found.numeric.labels == 1

@@ -107,3 +107,33 @@ def test_what_was_shown_could_have_been_shown():
     found = compare(trials([[1, 0, 0]] * 7), trials([[1, 1, 0]] * 6 + [[1, 0, 0]]))
     assert found.conclusion is Conclusion.BETTER
     assert found.detectable <= found.difference
+
+
+def test_few_cases_that_fell_far_and_many_that_rose_a_little_show_nothing():
+    before = [[0] * 10] * 30 + [[1] * 10] * 12
+    after = [[1] + [0] * 9] * 30 + [[0] * 10] * 12
+    found = compare(trials(before), trials(after))
+    assert found.high < 0
+    assert found.improved > found.worsened
+    assert found.p_value < 0.05
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("cases", [4, 8])
+def test_the_interval_of_a_difference_covers_it_about_as_often_as_it_says(cases):
+    chance, times, covered = Random(5), 150, 0
+    for _ in range(times):
+        rates = [chance.uniform(0.1, 0.7) for _ in range(cases)]
+        first, second = ([[chance.random() < rate + by for _ in range(5)] for rate in rates] for by in (0, 0.2))
+        found = compare(trials(first), trials(second))
+        covered += found.low <= 0.2 <= found.high
+    assert covered >= 0.92 * times
+
+
+def test_two_versions_that_are_the_same_are_told_apart_no_oftener_than_by_chance():
+    chance, told_apart = Random(11), 0
+    for _ in range(100):
+        rates = [chance.random() for _ in range(20)]
+        first, second = ([[chance.random() < rate for _ in range(3)] for rate in rates] for _ in range(2))
+        told_apart += compare(trials(first), trials(second)).conclusion is not Conclusion.INCONCLUSIVE
+    assert told_apart <= 8

@@ -24,6 +24,7 @@ from .._model import (
     RespondRequest,
     UserTurn,
 )
+from ._mock_calls import unheard
 from ._recording import Call, CellRun
 
 
@@ -57,8 +58,7 @@ class Calls:
         began, told = time.monotonic(), self._run.tools_told
         try:
             reply = await self.provider.respond(request)
-            if request.mocks is not None and reply.mock_calls is None:
-                _refuse_unwatched(request.platform, reply.usage)
+            _require_watched(request, reply)
         except ProviderError as error:
             await self._fail("respond", {"turn": turn}, error, self._skill)
             raise
@@ -152,6 +152,14 @@ def _refuse_verdict(why: str, usage: Usage | None) -> NoReturn:
     raise ProviderError("judge", why, kind=Kind.PROTOCOL, usage=usage)
 
 
-def _refuse_unwatched(platform: str, usage: Usage | None) -> NoReturn:
-    why = f"the case has mocks or a spy, and {platform} did not tell which tool calls were made (`mock_calls`)"
-    raise ProviderError("respond", why, kind=Kind.PROTOCOL, usage=usage)
+def _require_watched(request: RespondRequest, reply: AssistantTurn) -> None:
+    """Where a case watches tool calls, all must have been seen: else `not_called` would hold wherever nobody looks."""
+    if request.mocks is None:
+        return
+    if reply.mock_calls is None:
+        why = f"the case has mocks or a spy, and {request.platform} did not tell which tool calls were made (`mock_calls`)"
+        raise ProviderError("respond", why, kind=Kind.PROTOCOL, usage=reply.usage)
+    missed = unheard(reply.events, reply.mock_calls, request.mocks)
+    if missed is not None:
+        why = f"{request.platform} called {missed}, which a mock or spy is about, and told no such call in `mock_calls`"
+        raise ProviderError("respond", why, kind=Kind.PROTOCOL, usage=reply.usage)

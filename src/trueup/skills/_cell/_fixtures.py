@@ -111,9 +111,15 @@ def _inner_link(path: Path, top: Path) -> str:
     if not leads_to.is_relative_to(top):
         raise InputError(f"workspace.folder: {path} is a link that leads out of the folder; put a copy there instead")
     target = path.readlink()
-    if target.is_absolute():
-        return os.path.relpath(leads_to, os.path.realpath(path.parent))
-    return str(target)
+    if _stays_inside(path.parent, target, top):
+        return str(target)
+    return os.path.relpath(leads_to, os.path.realpath(path.parent))
+
+
+def _stays_inside(place: Path, target: Path, top: Path) -> bool:
+    """Whether a link goes through nothing outside: one that did would lead from the copy back to the original."""
+    steps = (place.joinpath(*target.parts[: count + 1]) for count in range(len(target.parts)))
+    return all(Path(os.path.realpath(step)).is_relative_to(top) for step in steps)
 
 
 def _content(entry: _Entry) -> tuple[str, object, bool]:

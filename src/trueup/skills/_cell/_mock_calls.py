@@ -10,7 +10,7 @@ from trueup.core.errors import InputError
 
 from .._case import Mock
 from .._matching import call_matches
-from .._model import MockCall
+from .._model import MockCall, ToolEvent
 
 
 def named(calls: Iterable[MockCall], mocks: Sequence[Mock]) -> list[MockCall]:
@@ -29,6 +29,17 @@ def calls_of(name: str, calls: Iterable[MockCall], mocks: Sequence[Mock]) -> lis
             return [call for call in calls if _belongs(call, mock, name)]
     known = ", ".join(mock.label(number) for number, mock in enumerate(mocks)) or "none"
     raise InputError(f"an eval is about the mock {name!r}, which the case does not have; it has: {known}")
+
+
+def unheard(events: Iterable[ToolEvent], calls: Iterable[MockCall], mocks: Sequence[Mock]) -> str | None:
+    """A tool that was called and of which no call was seen, although a mock or spy is about it."""
+    heard = {call.tool.casefold() for call in calls}
+    for event in events:
+        if event.kind != "tool_call" or event.name.casefold() in heard:
+            continue
+        if any(call_matches(mock.match, event.name, event.input) for mock in mocks):
+            return event.name
+    return None
 
 
 def _belongs(call: MockCall, mock: Mock, name: str) -> bool:

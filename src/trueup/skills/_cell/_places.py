@@ -17,6 +17,7 @@ from trueup.core.process import Command, Finished, run
 from .._case import CommandEval, FileEval
 from .._matching import pattern_found
 from .._report import SeenDetail
+from .._secrets import Secrets
 from ._bounds import cut
 from ._evidence import Finding
 from ._workspace import how_it_ended, what_it_said
@@ -104,7 +105,8 @@ def _read(eval_: FileEval, place: Path) -> Finding:
         )
     text = content.decode(errors="replace")
     missing = _missing(eval_, content, text)
-    return _finding(eval_, passed=not missing, seen=cut(text, SHOWN), why=missing or "holds what it should")
+    seen = cut(Secrets(os.environ).text(text), SHOWN)
+    return _finding(eval_, passed=not missing, seen=seen, why=missing or "holds what it should")
 
 
 def _missing(eval_: FileEval, content: bytes, text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from trueup.core.files import remove_tree
 from trueup.core.process import Command, Finished, run
 
 from .._case import Workspace
+from .._secrets import Secrets
 from ._fixtures import fill
 
 SETUP_SECS = 600
@@ -78,5 +80,6 @@ def how_it_ended(finished: Finished, timeout_secs: float) -> str:
 
 def what_it_said(finished: Finished) -> str:
     """The last of a command's output, to be put behind such a sentence."""
-    tail = finished.stdout.tail(TAIL_BYTES).strip()
+    # Commands of a case have the keys of whoever runs it. Hidden before the cut, which might leave half of one.
+    tail = Secrets(os.environ).text(finished.stdout.tail(2 * TAIL_BYTES)).strip()[-TAIL_BYTES:]
     return f"; the end of its output:\n{tail}" if tail else "; it printed nothing"

@@ -11,14 +11,21 @@ from msgspec import Struct
 
 from trueup.core.errors import Kind
 
+from .._model import ProviderError
+
 # Whoever says so is asked too much; the other transient failures say nothing about how many calls are too many.
 TOO_MUCH = frozenset({Kind.RATE_LIMIT, Kind.OVERLOADED})
+_FEWER = {Kind.NETWORK: 3, Kind.TIMEOUT: 2}
 
 
 class Patience(Struct, frozen=True, kw_only=True):
-    """How often something is tried that may pass, and how long is waited in between."""
+    """How often something is tried that may pass, and how long is waited in between.
 
-    attempts: int = 4
+    Who is asked too much is asked again for some minutes. A network is given less, and what took all of its time and
+    may have cost as much is tried just once more.
+    """
+
+    attempts: int = 8
     first_wait_secs: float = 1.0
     most_wait_secs: float = 300.0
 
@@ -29,9 +36,12 @@ class Patience(Struct, frozen=True, kw_only=True):
         longest = self.first_wait_secs * 2.0 ** min(setback - 1, 30)
         return min(longest, self.most_wait_secs) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
-    def goes_again(self, attempts: int, retry_after: float | None) -> bool:
+    def goes_again(self, failure: Kind | None, attempts: int, retry_after: float | None) -> bool:
         """Whether to try once more. Who asks for a longer wait than we have is taken at their word: not now."""
-        return attempts < self.attempts and (retry_after or 0.0) <= self.most_wait_secs
+        if failure not in ProviderError.TRANSIENT:
+            return False
+        most = min(self.attempts, _FEWER.get(failure, self.attempts))
+        return attempts < most and (retry_after or 0.0) <= self.most_wait_secs
 
 
 class Bound:

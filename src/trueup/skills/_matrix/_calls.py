@@ -98,6 +98,8 @@ class CellCalls:
     async def respond(self, request: RespondRequest) -> AssistantTurn:
         try:
             return await self._paid(lambda: self._shared.provider.respond(request))
+        except BudgetSpentError:
+            raise
         except ProviderError as error:
             self.failure = error
             self._shared.close_platform(self._spec, error)
@@ -116,9 +118,11 @@ class CellCalls:
             attempts += 1
             try:
                 return await self._bounded(self._shared.judges[model], call)
+            except BudgetSpentError:
+                raise
             except ProviderError as error:
                 self._shared.close_judge(model, error)
-                if not error.transient or not self._shared.patience.goes_again(attempts, error.retry_after):
+                if not self._shared.patience.goes_again(error.kind, attempts, error.retry_after):
                     raise
                 if error.usage is not None:
                     self._lost.append(error.usage)

@@ -17,7 +17,6 @@ from trueup.core.errors import Kind
 from trueup.core.usage import Usage
 
 from .._cell import CellSpec
-from .._model import ProviderError
 from .._report import CellReport
 from ._bounds import TOO_MUCH, Bound, Patience
 
@@ -128,9 +127,10 @@ class _Crew:
             self._take(task.result())
             return None
         cell = self._running.pop(task)
+        done = self._judge(cell, task.result())
         for bound in cell.bounds:
             bound.leave()
-        return self._judge(cell, task.result())
+        return done
 
     async def end(self) -> None:
         """End whatever runs. Nobody is told how that went: it was not wanted any more."""
@@ -203,8 +203,7 @@ class _Crew:
                 bound.succeeded(cell.began)
             elif attempt.failure in TOO_MUCH:
                 bound.was_too_much(cell.began, attempt.retry_after)
-        may_pass = attempt.failure in ProviderError.TRANSIENT
-        if not may_pass or not self._patience.goes_again(attempts, attempt.retry_after):
+        if not self._patience.goes_again(attempt.failure, attempts, attempt.retry_after):
             return Done(cell.spec, with_earlier(attempt.report, cell.earlier))
         cell.earlier.append(attempt.report)
         rest = self._patience.wait_secs(attempts, attempt.retry_after)

@@ -28,6 +28,7 @@ from .._case import (
     ToolOrder,
 )
 from .._cell import CellSkill, CellSpec, fixtures_digest
+from .._mocks import MockAction, action_of
 from .._model import Delivery, Needs, Provider
 from .._providers import PROMPTS_FINGERPRINT
 from .._report import Arm
@@ -137,6 +138,10 @@ def needs_of(cases: Sequence[Case]) -> Needs:
         mocks=any(case.mocks or case.spy for case in cases) or _any_is(evals, Called | NotCalled),
         activation=_any_is(evals, Activated | NotActivated),
         tool_events=_any_is(evals, ToolCalled | ToolOrder),
+        mock_actions=tuple(
+            sorted({action_of(mock).value for case in cases for mock in case.mocks} - {MockAction.ALLOW})
+        ),
+        judge=any(map(is_judged, cases)),
     )
 
 

@@ -62,7 +62,8 @@ async def regrade(
             if watcher is not None:
                 await watcher.ended(graded)
     left = len(cells) - len(again)
-    return build_report(
+    return await asyncio.to_thread(
+        build_report,
         cells,
         replace(_about(report, config), started_at=started, ended_at=now_text()),
         partial=report.partial,

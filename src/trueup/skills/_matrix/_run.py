@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Protocol
@@ -109,7 +110,7 @@ class Matrix:
         self._reports: dict[Place, CellReport] = {}
         self._under_way: dict[int, Place] = {}
         self._left_out: set[Place] = set()
-        self._stopped: str | None = None
+        self._failure: str | None = None
         self._started_at = now_text()
 
     async def run(self) -> Report:
@@ -120,20 +121,25 @@ class Matrix:
         )
         if self._watcher is not None:
             await self._watcher.planned(self._plan)
-        async with aclosing(self._executor.run(self._to_run(self._plan), self._attempt)) as ended:
+        async with (
+            aclosing(self._to_run(self._plan)) as specs,
+            aclosing(self._executor.run(specs, self._attempt)) as ended,
+        ):
             async for spec, report in ended:
                 self._budget.settle(spec, judged=report.status in FINISHED)
                 await self._keep(spec, report)
                 await self._finish(self._under_way.pop(id(spec)), report)
-                if self._stopped is not None and request.fail_fast:
+                if self._failure is not None:
                     break
-        return self.report()
+        # Intervals are drawn again and again, which takes its time with many cells.
+        return await asyncio.to_thread(self.report)
 
     def report(self, *, interrupted: bool = False) -> Report:
         """What has ended until now; the rest is skipped."""
         if self._plan is None:
             raise InfrastructureError("nothing was run yet, so there is nothing to report")
-        plan, why = self._plan, "interrupted" if interrupted else self._stopped or "not begun"
+        plan = self._plan
+        why = "interrupted" if interrupted else self._failure or self._budget.refusal or "not begun"
         every = sorted(place for place in plan.places() if place not in self._left_out)
         skipped = {place: _skipped(plan.spec(place), why) for place in every if place not in self._reports}
         return build_report(
@@ -143,7 +149,7 @@ class Matrix:
             notes=[*([f"{len(skipped)} cells were not run: {why}"] if skipped else []), *self._notes(plan)],
         )
 
-    async def _to_run(self, plan: Plan) -> AsyncIterator[CellSpec]:
+    async def _to_run(self, plan: Plan) -> AsyncGenerator[CellSpec, None]:
         """The cells that nobody has an answer to, while they may be run."""
         for place in plan.places():
             spec = plan.spec(place)
@@ -152,11 +158,10 @@ class Matrix:
                 await self._finish(place, as_cell_of(spec, known))
             elif spec.arm is Arm.WITHOUT and not self._request.baseline:
                 self._left_out.add(place)
-            elif self._stopped is None and await self._budget.admits(spec):
+            elif await self._budget.admits(spec):
                 self._under_way[id(spec)] = place
                 yield spec
-            if self._stopped is not None or self._budget.refusal is not None:
-                self._stopped = self._stopped or self._budget.refusal
+            if self._failure is not None or self._budget.refusal is not None:
                 return
 
     async def _attempt(self, spec: CellSpec) -> Attempt:
@@ -199,8 +204,8 @@ class Matrix:
             await self._watcher.ended(report)
         # That a case fails without the skill is what it is there to show.
         is_bad = report.status is CellStatus.ERROR or (report.status is CellStatus.FAILED and report.arm is Arm.WITH)
-        if is_bad and self._request.fail_fast and self._stopped is None:
-            self._stopped = f"{report.case} on {report.platform} {report.model}".rstrip() + f" {_ended_as(report)}"
+        if is_bad and self._request.fail_fast and self._failure is None:
+            self._failure = f"{report.case} on {report.platform} {report.model}".rstrip() + f" {_ended_as(report)}"
 
     def _about(self, plan: Plan) -> About:
         return About(

@@ -9,14 +9,21 @@ from trueup.core.errors import InputError
 
 from .._case import CommandProviderConfig, Config, OneharnessProviderConfig
 from .._model import Provider
+from .._secrets import Secrets
 from ._api_judge import ApiJudgeProvider
 from ._command import CommandProvider
+from ._discreet import DiscreetProvider
 from ._oneharness import OneharnessProvider
 from ._split import SplitProvider
 
 
 def provider_for(config: Config, environ: Mapping[str, str], folder: Path) -> Provider:
     """The provider of a configuration that stands in a folder; an `InputError` where it cannot be one."""
+    provider = _provider(config, environ, folder)
+    return DiscreetProvider(provider, environ) if Secrets(environ) else provider
+
+
+def _provider(config: Config, environ: Mapping[str, str], folder: Path) -> Provider:
     responder = _responder(config, environ, folder)
     if config.judge is None:
         return responder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from trueup.core.text import writable
@@ -14,6 +13,8 @@ from .._model import ToolEvent
 
 EVENT_KINDS = frozenset({"tool_call", "tool_result"})
 MOST_NESTED = 100
+# Beyond this it is a mistake of whoever counts, and sums of it would end in infinity.
+MOST_AMOUNT = 1e15
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _OUTCOMES = {"completed": True} | dict.fromkeys(("failed", "timeout", "interrupted"), False)
 
@@ -101,4 +102,4 @@ def _amount(value: Any) -> float | None:
         amount = float(value)
     except OverflowError:
         return None
-    return amount if math.isfinite(amount) and amount >= 0 else None
+    return amount if 0 <= amount <= MOST_AMOUNT else None

@@ -36,7 +36,7 @@ def build_report(
 def trials(cells: Iterable[CellReport]) -> list[Trial]:
     """The cells that were judged."""
     return [
-        Trial(case=cell.case, platform=cell.platform, model=cell.model, passed=cell.passed)
+        Trial(case=cell.case, platform=cell.platform, model=cell.model, passed=cell.status is CellStatus.PASSED)
         for cell in cells
         if cell.status in JUDGED
     ]
@@ -44,6 +44,8 @@ def trials(cells: Iterable[CellReport]) -> list[Trial]:
 
 def _summary(cells: Sequence[CellReport], tested: Sequence[CellReport]) -> Summary:
     count = {status: sum(cell.status is status for cell in tested) for status in CellStatus}
+    # One that was never begun used nothing, and is no part that is unknown.
+    paid = [cell for cell in cells if not cell.cached and cell.attempts]
     return Summary(
         cases=len({cell.case for cell in tested}),
         runs=len(tested),
@@ -52,16 +54,18 @@ def _summary(cells: Sequence[CellReport], tested: Sequence[CellReport]) -> Summa
         errors=count[CellStatus.ERROR],
         skipped=count[CellStatus.SKIPPED],
         cached=sum(cell.cached for cell in cells),
-        usage=_sum(cell.usage for cell in cells if not cell.cached),
-        skill_usage=_sum(cell.skill_usage for cell in cells if not cell.cached),
-        judge_usage=_sum(cell.judge_usage for cell in cells if not cell.cached),
+        usage=_sum(cell.usage for cell in paid),
+        skill_usage=_sum(cell.skill_usage for cell in paid),
+        judge_usage=_sum(cell.judge_usage for cell in paid),
     )
 
 
 def _sum(parts: Iterable[Usage | None]) -> Usage | None:
-    """What was reported; None where nobody reported anything."""
-    known = [part for part in parts if part is not None]
-    return Usage.total(known) if known else None
+    """None where nobody reported anything; else what somebody did not report makes the sum a lower bound."""
+    every = list(parts)
+    if all(part is None for part in every):
+        return None
+    return Usage.total(Usage() if part is None else part for part in every)
 
 
 def _statistics(cells: Sequence[CellReport], tested: Sequence[CellReport]) -> Statistics:

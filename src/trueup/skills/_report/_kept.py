@@ -90,7 +90,9 @@ def keep_report(report: Report, environ: Mapping[str, str] | None = None) -> str
     """Keep a report among the user's; the name by which it is found again. Blocks."""
     folder = _folder(environ)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+    now = datetime.now(UTC)
+    # Microseconds in hex: those of one second are in order too.
+    name = f"{now:%Y%m%dT%H%M%S}-{now.microsecond:05x}{secrets.randbits(12):03x}"
     head = _Head(
         passed=report.passed,
         summary=report.summary,

@@ -5,7 +5,7 @@ its own rate surer and never stand in for more cases. What was not judged, becau
 """
 
 from ._agreement import Agreement, BooleanAgreement, NumericAgreement, Rated, agreement_of
-from ._comparison import Comparison, Conclusion, adjusted, compare
+from ._comparison import Comparison, Conclusion, adjusted, compare, paired_rates
 from ._rates import CaseRate, GroupRate, Trial, case_rates, group_rate, pass_all, pass_at
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "case_rates",
     "compare",
     "group_rate",
+    "paired_rates",
     "pass_all",
     "pass_at",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -45,14 +46,16 @@ class BooleanAgreement(Struct, frozen=True, kw_only=True):
 class NumericAgreement(Struct, frozen=True, kw_only=True):
     """Scores. `bias` is how much higher the judge scores, with its interval over cases; `error` how far off it is.
 
+    One case shows nothing about others, and has no interval.
+
     `kappa` is weighted by the square of the distance: 1 is the same score always, 0 no better than chance.
     """
 
     labels: int
     cases: int
     bias: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     error: float
     kappa: float | None
 
@@ -78,8 +81,10 @@ def _boolean(rated: Sequence[Rated]) -> BooleanAgreement:
     agreed = sum(each.person == each.judge for each in rated)
     clusters = _by_case(rated)
     kappa = cohen_kappa(rated)
-    kappa_low, kappa_high = (None, None) if kappa is None else _interval(clusters, _kappa_or_zero)
-    low, high = _interval(clusters, _share) if 0 < agreed < len(rated) else _unanimous(agreed > 0, len(clusters))
+    kappa_low, kappa_high = (None, None) if kappa is None else _interval(clusters, _kappa_or_zero, (-1.0, 1.0))
+    low, high = (
+        _interval(clusters, _share, (0.0, 1.0)) if 0 < agreed < len(rated) else _unanimous(agreed > 0, len(clusters))
+    )
     return BooleanAgreement(
         labels=len(rated),
         cases=len(clusters),
@@ -97,7 +102,7 @@ def _boolean(rated: Sequence[Rated]) -> BooleanAgreement:
 
 def _numeric(rated: Sequence[Rated]) -> NumericAgreement:
     clusters = _by_case(rated)
-    low, high = _interval(clusters, _bias)
+    low, high = (None, None) if len(clusters) == 1 else _interval(clusters, _bias, (-math.inf, math.inf))
     return NumericAgreement(
         labels=len(rated),
         cases=len(clusters),
@@ -151,5 +156,7 @@ def _by_case(rated: Sequence[Rated]) -> list[list[Rated]]:
     return list(groups.values())
 
 
-def _interval(clusters: list[list[Rated]], measure: Callable[[Sequence[Rated]], float]) -> tuple[float, float]:
-    return interval(clusters, lambda drawn: measure(list(chain.from_iterable(drawn))))
+def _interval(
+    clusters: list[list[Rated]], measure: Callable[[Sequence[Rated]], float], bounds: tuple[float, float]
+) -> tuple[float, float]:
+    return interval(clusters, lambda drawn: measure(list(chain.from_iterable(drawn))), bounds)

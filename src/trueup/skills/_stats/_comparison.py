@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from math import sqrt
 from statistics import fmean, stdev
@@ -54,7 +54,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 def compare(before: Iterable[Trial], after: Iterable[Trial]) -> Comparison | None:
     """Compare what both sets have: the same case on the same platform and model; None where that is nothing."""
-    pairs = list(_paired_by_case(_rates(before), _rates(after)).values())
+    pairs = list(paired_rates(before, after).values())
     if not pairs:
         return None
     moved = [after - before for before, after in pairs]
@@ -74,6 +74,16 @@ def compare(before: Iterable[Trial], after: Iterable[Trial]) -> Comparison | Non
         conclusion=Conclusion.INCONCLUSIVE,
     )
     return replace(found, conclusion=_conclusion(found))
+
+
+def paired_rates(before: Iterable[Trial], after: Iterable[Trial]) -> dict[str, tuple[float, float]]:
+    """The two rates of each case, over the platforms and models on which both sets have it."""
+    first, second = _rates(before), _rates(after)
+    pairs: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for where in first:
+        if where in second:
+            pairs[where[0]].append((first[where], second[where]))
+    return {case: (fmean(a for a, _ in each), fmean(b for _, b in each)) for case, each in pairs.items()}
 
 
 def adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -105,20 +115,9 @@ def _rates(trials: Iterable[Trial]) -> dict[tuple[str, str, str], float]:
     return {where: fmean(each) for where, each in passes.items()}
 
 
-def _paired_by_case(
-    before: Mapping[tuple[str, str, str], float], after: Mapping[tuple[str, str, str], float]
-) -> dict[str, tuple[float, float]]:
-    """The rates of each case, over the platforms and models on which both sets have it."""
-    pairs: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
-    for where in before:
-        if where in after:
-            pairs[where[0]].append((before[where], after[where]))
-    return {case: (fmean(a for a, _ in each), fmean(b for _, b in each)) for case, each in pairs.items()}
-
-
 def _interval(moved: Sequence[float]) -> tuple[float, float]:
     if len(set(moved)) > 1:
-        return mean_interval(moved)
+        return mean_interval(moved, (-1.0, 1.0))
     # All cases agree, and resampling them would show no doubt. Of cases that move otherwise, so many could be unseen.
     unseen, by = 1 - (SIGNIFICANT / 2) ** (1 / len(moved)), moved[0]
     return by - unseen * (1 + by), by + unseen * (1 - by)
@@ -135,7 +134,9 @@ def _detectable(moved: Sequence[float]) -> float | None:
 
 
 def _conclusion(found: Comparison) -> Conclusion:
-    """Both must show it: the interval alone is too sure of few cases, the test alone does not see by how much."""
-    if found.p_value >= SIGNIFICANT or found.low <= 0 <= found.high:
+    """Both must show the same: the interval alone is too sure of few cases, the test alone does not see by how much."""
+    if found.p_value >= SIGNIFICANT:
         return Conclusion.INCONCLUSIVE
-    return Conclusion.BETTER if found.difference > 0 else Conclusion.WORSE
+    if found.low > 0 and found.improved > found.worsened:
+        return Conclusion.BETTER
+    return Conclusion.WORSE if found.high < 0 and found.worsened > found.improved else Conclusion.INCONCLUSIVE

@@ -67,7 +67,9 @@ def _square(cells: Sequence[CellReport]) -> Square:
 
 def _warmth(cells: Sequence[CellReport]) -> str:
     """A class of the style: from `r0`, nothing passed, to `r4`, everything did."""
-    judged = [cell.passed for cell in cells if cell.status in (CellStatus.PASSED, CellStatus.FAILED)]
+    judged = [
+        cell.status is CellStatus.PASSED for cell in cells if cell.status in (CellStatus.PASSED, CellStatus.FAILED)
+    ]
     if judged:
         return f"r{int(4 * sum(judged) / len(judged))}"
     return "error" if any(cell.status is CellStatus.ERROR for cell in cells) else "none"
