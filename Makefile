@@ -8,19 +8,21 @@ BIN := $(VENV)/bin
 USER_STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: demo test test-agents lint bench docs clean
+.PHONY: demo picture test test-agents lint bench docs clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    see what trueup does, on a sample repository"
+	@echo "make demo    see what trueup does, on a sample repository; ARGS=--serve for the pages too"
 	@echo "make test    run the suite"
 	@echo "make test-agents  run real agent programs, installed from PyPI and npm into a cache"
 	@echo "make lint    style, types and the direction of imports"
 	@echo "make bench   measure, as ratios against a reference in the same run"
 	@echo "make docs    write docs/reference.md and docs/wire.md from the program"
+	@echo "make pictures  photograph the pages for docs/pages; needs chromium"
+	@echo "make picture record the demo anew, for the README"
 
 demo: $(USER_STAMP)
-	@$(BIN)/python demo/demo.py
+	@$(BIN)/python demo/demo.py $(ARGS)
 
 test: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not agents"
@@ -35,10 +37,16 @@ lint: $(DEV_STAMP)
 	$(BIN)/lint-imports --no-cache
 
 bench: $(DEV_STAMP)
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(ARGS)
+
+picture: $(DEV_STAMP)
+	$(BIN)/python docs/picture.py
 
 docs: $(DEV_STAMP)
 	$(BIN)/python docs/generate.py
+
+pictures: $(DEV_STAMP)
+	$(BIN)/python docs/page_pictures.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import aiohttp
 import pytest
 
+from browser import Browser, Complaints, missing
 from page_visitors import TOKENS, visitor
 from trueup.daemon import Daemon, listen
 from trueup.runs import RunStore
@@ -45,3 +49,43 @@ async def human(front) -> AsyncIterator[aiohttp.ClientSession]:
         async with session.get(front.page_link) as answer:
             assert answer.status == 200
         yield session
+
+
+@pytest.fixture
+async def front_that_ends(daemon):
+    """A visitor of a front, and what ends the front."""
+    listening = listen(daemon, 0, pages)
+    front = await listening.__aenter__()
+    ended = asyncio.Event()
+
+    async def end() -> None:
+        ended.set()
+        await listening.__aexit__(None, None, None)
+
+    async with visitor(front.port) as session:
+        async with session.get(front.page_link) as answer:
+            assert answer.status == 200
+        yield session, end
+    if not ended.is_set():
+        await end()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A real browser, one for all tests of a worker. CI has one."""
+    if (why := missing()) and not os.environ.get("CI"):
+        pytest.skip(why)
+    with Browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+async def browser_page(front, browser) -> AsyncIterator[Any]:
+    """A page of a browser whose user came by the link, to `goto` paths with. It must have nothing to complain about."""
+    context = await browser.new_context(base_url=f"http://127.0.0.1:{front.port}")
+    page = await context.new_page()
+    complaints = Complaints(page)
+    await page.goto(front.page_link)
+    yield page
+    await context.close()
+    assert complaints.told == []

@@ -11,6 +11,7 @@ daemon.
 
 from ._encoding import encode_json
 from ._export import export_html, export_jsonl
+from ._glance import newest_runs
 from ._hub import Tap, Written
 from ._otlp import LiveExport, export_otlp, live_export, send_otlp
 from ._recorder import RunRecorder, as_record
@@ -23,6 +24,7 @@ from ._records import (
     EventRecord,
     Found,
     ModelTurn,
+    Outlined,
     Pruned,
     Record,
     RunInfo,
@@ -32,9 +34,10 @@ from ._records import (
     Verification,
 )
 from ._store import RunStore
-from ._timeline import Step, Totals, as_step, elapsed
+from ._timeline import NOTHING, Step, Totals, as_step, as_text, elapsed
 
 __all__ = [
+    "NOTHING",
     "AnyRecord",
     "Appended",
     "CheckRecord",
@@ -44,6 +47,7 @@ __all__ = [
     "Found",
     "LiveExport",
     "ModelTurn",
+    "Outlined",
     "Pruned",
     "Record",
     "RunInfo",
@@ -59,11 +63,13 @@ __all__ = [
     "Written",
     "as_record",
     "as_step",
+    "as_text",
     "elapsed",
     "encode_json",
     "export_html",
     "export_jsonl",
     "export_otlp",
     "live_export",
+    "newest_runs",
     "send_otlp",
 ]

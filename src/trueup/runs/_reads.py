@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, or_, select, tuple_
 
 from trueup.core.errors import InfrastructureError, InputError, TrueupError
 
@@ -15,6 +16,9 @@ from ._tables import payloads, records, runs
 from ._writes import chunks, run_info
 
 LONGEST_ID = 64
+
+# Where a run stands among the others: when it started, and its id.
+Place = tuple[str, str]
 
 
 def get(connection: Connection, run_id: str) -> RunInfo | None:
@@ -45,14 +49,32 @@ def find(connection: Connection, prefix: str, kind: str | None) -> RunInfo:
     raise InputError(f"{prefix!r} could be several {noun}s: {some}; type more of it")
 
 
-def list_runs(connection: Connection, kind: str | None, agent_id: str | None, limit: int | None) -> list[RunInfo]:
+def list_runs(
+    connection: Connection,
+    kind: str | None,
+    agent_id: str | None,
+    status: str | None,
+    before: Place | None,
+    limit: int | None,
+) -> list[RunInfo]:
     """Runs, newest first."""
     query = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
-    if kind is not None:
-        query = query.where(runs.c.kind == clean(kind))
-    if agent_id is not None:
-        query = query.where(runs.c.agent_id == clean(agent_id))
+    for name, value in (("kind", kind), ("agent_id", agent_id), ("status", status)):
+        if value is not None:
+            query = query.where(runs.c[name] == clean(value))
+    if before is not None:
+        place = [clean(each) for each in before]
+        # The first part alone is found by an index.
+        query = query.where(runs.c.started_at <= place[0], tuple_(runs.c.started_at, runs.c.run_id) < tuple_(*place))
     return [run_info(row) for row in connection.execute(query).mappings()]
+
+
+def kinds_and_agents(connection: Connection, most: int) -> tuple[list[str], dict[str, str]]:
+    """Which kinds of runs there are, and which agents, by id, with their names, among the newest `most` runs."""
+    newest = select(runs.c.kind, runs.c.agent_id, runs.c.agent_name).order_by(runs.c.started_at.desc()).limit(most)
+    found = connection.execute(select(newest.subquery()).distinct()).all()
+    names = {agent_id: name or agent_id for _, agent_id, name in found if agent_id is not None}
+    return sorted({kind for kind, _, _ in found}), dict(sorted(names.items()))
 
 
 def counts(connection: Connection, run_ids: Sequence[str]) -> dict[str, int]:
@@ -103,15 +125,21 @@ def _restore_all(connection: Connection, rows: Sequence[RowMapping]) -> list[Sto
 
 def restore(row: RowMapping, packed: dict[str, bytes]) -> StoredRecord:
     """A record from its row; an `InfrastructureError` where that cannot be done any more."""
-    try:
+    with explained(row["run_id"], row["seq"]):
         contents = {digest: unpack(digest, packed.get(digest)) for digest in payload_hashes(row["places"])}
         record = decode(whole(row["body"], row["places"], contents), row["turn_index"])
+    return StoredRecord(row["seq"], row["at"], record, row["hash"], row["previous_hash"])
+
+
+@contextmanager
+def explained(run_id: str, seq: int) -> Iterator[None]:
+    """Say which record it is that cannot be read."""
+    try:
+        yield
     except (TrueupError, ValueError, LookupError, TypeError, msgspec.MsgspecError) as error:
         raise InfrastructureError(
-            f"record {row['seq']} of run {row['run_id']} cannot be read: {error}; "
-            f"`trueup runs verify {row['run_id']}` says what is whole"
+            f"record {seq} of run {run_id} cannot be read: {error}; `trueup runs verify {run_id}` says what is whole"
         ) from None
-    return StoredRecord(row["seq"], row["at"], record, row["hash"], row["previous_hash"])
 
 
 def packed_payloads(connection: Connection, rows: Sequence[RowMapping]) -> dict[str, bytes]:

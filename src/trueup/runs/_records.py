@@ -96,6 +96,13 @@ class StoredRecord(Struct, frozen=True):
     previous_hash: str
 
 
+class Outlined(Struct, frozen=True):
+    """A record as a person sees it at first: texts that are large are cut. `left_out` is their size, in bytes."""
+
+    stored: StoredRecord
+    left_out: int = 0
+
+
 class RunInfo(Struct, frozen=True):
     """What is known of a run without reading its records. Turns and model turns make up `turn_count`.
 
@@ -121,6 +128,11 @@ class RunInfo(Struct, frozen=True):
     def ended(self) -> bool:
         """Whether nothing can be added any more."""
         return self.status != "in_progress"
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where it stands among all runs, by time."""
+        return self.started_at, self.run_id
 
 
 class Appended(Struct, frozen=True):

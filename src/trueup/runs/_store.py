@@ -11,22 +11,25 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from trueup.core.errors import InputError, TrueupError
+from trueup.core.usage import Usage
 
 from ._encoding import encode_json
 from ._hub import PAGE, Hub, Reads, Tap
 from ._ids import now
-from ._records import Appended, Ended, Found, Pruned, Record, RunInfo, Started, StoredRecord, Verification
+from ._records import Appended, Ended, Found, Outlined, Pruned, Record, RunInfo, Started, StoredRecord, Verification
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from ._database import Database
     from ._ownership import Lock
+    from ._reads import Place
     from ._writes import Write
 
 # The class has a `list` of its own.
 StoredRecords = list[StoredRecord]
 FoundRecords = list[Found]
+Outlines = list[Outlined]
 Names = list[str]
 
 P = ParamSpec("P")
@@ -152,12 +155,24 @@ class RunStore:
         return await self._read(find, prefix, kind)
 
     async def list(
-        self, *, kind: str | None = None, agent_id: str | None = None, limit: int | None = None
+        self,
+        *,
+        kind: str | None = None,
+        agent_id: str | None = None,
+        status: str | None = None,
+        before: Place | None = None,
+        limit: int | None = None,
     ) -> list[RunInfo]:
-        """Runs, newest first."""
+        """Runs, newest first; those that come after one of them where `before` is its `place`."""
         from ._reads import list_runs
 
-        return await self._read(list_runs, kind, agent_id, limit)
+        return await self._read(list_runs, kind, agent_id, status, before, limit)
+
+    async def kinds_and_agents(self, most: int = 10_000) -> tuple[Names, dict[str, str]]:
+        """Kinds and agents of the newest runs, to choose from; agents are ids with their names."""
+        from ._reads import kinds_and_agents
+
+        return await self._read(kinds_and_agents, most)
 
     async def trace(
         self, run_id: str, *, after: int = -1, limit: int | None = None, types: Collection[str] | None = None
@@ -166,6 +181,18 @@ class RunStore:
         from ._reads import trace
 
         return await self._read(trace, run_id, after, limit, types)
+
+    async def outline(self, run_id: str, *, after: int = -1, limit: int | None = None) -> Outlines:
+        """Records in order, without what is large in them: as much as a person sees at first."""
+        from ._outline import outline
+
+        return await self._read(outline, run_id, after, limit)
+
+    async def usage(self, run_id: str, *, after: int = -1, until: int) -> Usage | None:
+        """What the model turns of a part of a run used together; None where there are none."""
+        from ._outline import usage
+
+        return await self._read(usage, run_id, after, until)
 
     async def turns(self, run_id: str, *, after: int = -1, limit: int | None = None) -> StoredRecords:
         """The turns and model turns of a run, and nothing else; `after` is a `seq`."""

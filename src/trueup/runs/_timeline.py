@@ -14,6 +14,8 @@ from ._records import AnyRecord, CheckRecord, Ended, EventRecord, ModelTurn, Run
 
 # A check or verdict that failed is a healthy finding and not a failure of the run: amber.
 Tone = Literal["plain", "good", "amber", "refused"]
+# No call yet, which is not the same as a call of which nothing is known.
+NOTHING = Usage()
 
 
 class Step(Struct, frozen=True):
@@ -50,11 +52,11 @@ class Step(Struct, frozen=True):
 class Totals:
     """What a run, or a part of it, came to."""
 
-    def __init__(self) -> None:
+    def __init__(self, usage: Usage = NOTHING) -> None:
         self.turns = 0
         self.refused = 0
         self.failed_verdicts = 0
-        self.usage = Usage()
+        self.usage = usage
 
     def add(self, stored: StoredRecord) -> None:
         """Count one record."""
@@ -64,19 +66,28 @@ class Totals:
             self.refused += record.policy_rejected is not None
             self.failed_verdicts += record.verifier_verdict == "fail"
         elif isinstance(record, ModelTurn):
-            spent = record.token_usage or Usage(incomplete=True)
-            self.usage = spent if self.usage == Usage() else self.usage + spent
+            self.spend(record.token_usage)
+
+    def spend(self, usage: Usage | None) -> None:
+        """Count one call of a model, of which nobody may have said what it used."""
+        spent = usage or Usage(incomplete=True)
+        self.usage = spent if self.usage == NOTHING else self.usage + spent
 
     @property
     def cost(self) -> str:
         """What was spent until now."""
         return _cost(self.usage)
 
+    @property
+    def tokens(self) -> str:
+        """What was used until now, in and out."""
+        return _tokens(self.usage)
+
     def __str__(self) -> str:
         parts = [_count(self.turns, "turn")]
         parts += [f"{self.refused:,} refused"] if self.refused else []
         parts += [_count(self.failed_verdicts, "failed verdict")] if self.failed_verdicts else []
-        spent = [f"{_tokens(self.usage)} tokens"] if _tokens(self.usage) else []
+        spent = [f"{self.tokens} tokens"] if self.tokens else []
         spent += [self.cost] if self.cost else []
         unknown = ["more that nobody reported"] if spent and self.usage.incomplete else []
         return " · ".join([*parts, *spent, *unknown])
@@ -135,11 +146,41 @@ def _told(record: AnyRecord) -> dict[str, Any]:
             said = str(result.get("reason") or "")
             return {"what": "check", "who": str(result.get("name", "")), "outcome": outcome, "tone": tone, "said": said}
         case EventRecord():
-            return {"what": record.type, "said": as_text(record.data) if record.data else ""}
+            return {"what": record.type, **_event(record.data)}
         case Ended():
             tone = "good" if record.status == "completed" else "amber"
             said = record.summary or record.termination or ""
             return {"what": "ended", "outcome": record.status, "tone": tone, "said": said}
+
+
+_VERDICTS: dict[str, Tone] = {"verified": "good", "refused": "refused", "unproven": "amber"}
+
+
+def _event(data: dict[str, Any]) -> dict[str, Any]:
+    """What is worth a glance, where an event has it in few fields; else all of it."""
+    told: dict[str, Any] = {"said": as_text(data) if data else ""}
+    match data:
+        case {"text": str(text)}:
+            told = {"said": text}
+        case {"name": str(name), "input": given}:
+            told = {"who": name, "said": as_text(given) if given else ""}
+        case {"ok": bool(ok), "output": output}:
+            told = _judged("ok" if ok else "failed", "plain" if ok else "amber", as_text(output))
+        case {"tool": str(tool), "allowed": bool(allowed)}:
+            judged = _judged("allowed" if allowed else "refused", "plain" if allowed else "refused", data.get("reason"))
+            told = {"who": tool, **judged}
+        case {"label": str(label), "passed": bool(passed)}:
+            judged = _judged("passed" if passed else "failed", "good" if passed else "amber", data.get("reason"))
+            told = {"who": label, **judged}
+        case {"verdict": {"outcome": str(outcome), "reasons": [*reasons]}}:
+            told = _judged(outcome, _VERDICTS.get(outcome, "plain"), "\n".join(str(each) for each in reasons))
+        case {"state": str(state), "previous": str()}:
+            told = _judged(state, "plain", data.get("message"))
+    return told
+
+
+def _judged(outcome: str, tone: Tone, said: object) -> dict[str, Any]:
+    return {"outcome": outcome, "tone": tone, "said": str(said or "")}
 
 
 def _turn(turn: Turn) -> dict[str, Any]:

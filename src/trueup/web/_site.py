@@ -17,10 +17,11 @@ from trueup.core.errors import TrueupError
 from trueup.daemon import Admit, Daemon
 
 from ._door import Door
+from ._live import Streams
 from ._templates import template
 
 # Modules with `routes(site)`, loaded with the first daemon that shows pages.
-PARTS = ("_runs",)
+PARTS = ("_runs", "_run", "_sessions", "_reports", "_report_cells")
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -42,12 +43,16 @@ class Site:
     def __init__(self, daemon: Daemon) -> None:
         self.daemon = daemon
         self.door = Door(None if daemon.tokens is None else daemon.tokens.human_token)
+        self.streams = Streams()
 
     def add_to(self, application: web.Application, admit: Admit) -> None:
         """Put the pages on their paths."""
         application.middlewares.append(_guard(self, admit))
+        application.on_response_prepare.append(_protect)
+        application.on_shutdown.append(self.streams.end)
         application.router.add_get("/enter", self.door.enter)
         application.router.add_get("/static/{name}", _static)
+        application.router.add_get("/favicon.ico", _icon)
         for part in PARTS:
             application.router.add_routes(import_module(f"trueup.web.{part}").routes(self))
 
@@ -79,14 +84,15 @@ def _guard(site: Site, admit: Admit) -> Any:
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if _is_wire(request):
-            return await handler(request)
-        answer = await _answer(site, admit, request, handler)
-        if not answer.prepared:
-            answer.headers.update(_HEADERS)
-        return answer
+        return await (handler(request) if _is_wire(request) else _answer(site, admit, request, handler))
 
     return guard
+
+
+async def _protect(request: web.Request, answer: web.StreamResponse) -> None:
+    """Streams too: this comes before the first byte of every answer."""
+    if not _is_wire(request):
+        answer.headers.update(_HEADERS)
 
 
 async def _answer(site: Site, admit: Admit, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -108,7 +114,13 @@ async def _answer(site: Site, admit: Admit, request: web.Request, handler: Handl
 
 def _is_wire(request: web.Request) -> bool:
     """What programs ask for, which has its own rules."""
-    return request.path == "/health" or request.headers.get("Upgrade", "").lower() == "websocket"
+    is_socket = request.path == "/" and request.headers.get("Upgrade", "").lower() == "websocket"
+    return is_socket or request.path == "/health"
+
+
+async def _icon(_: web.Request) -> web.Response:
+    """Where browsers look for it beside a text that is no page."""
+    raise web.HTTPSeeOther("/static/icon.svg")
 
 
 async def _static(request: web.Request) -> web.Response:
