@@ -24,17 +24,17 @@ from trueup.coder import (
     Told,
     entry_of,
     events,
-    known_dollars,
     parse_runners,
 )
 from trueup.core.errors import InputError
 from trueup.core.text import visible, writable
+from trueup.core.usage import known_dollars
 from trueup.runs import RunStore
 
 from ._code_lines import counted, noteworthy, one_line
 from ._code_report import Outcome, outcome_data, outcome_text
 from ._code_run import Consent
-from ._code_view import JsonView, PlainView, View, json_line
+from ._code_view import JsonView, PlainView, QuietView, View, json_line
 from ._main import EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO, tell
 from ._shared import F, T, run_async, show, terminal_width
 
@@ -207,7 +207,7 @@ class _Noting:
 
 def _conduct(request: CodeRequest, consent: Consent, names: dict[str, str], way: _Way, race_id: str = "") -> NoReturn:
     """Let a race go on until it is over or waits, say what it came to, and exit accordingly."""
-    view = JsonView() if consent.as_json else RaceView(names)
+    view = _view(consent, names)
     heard = _Noting(view, race_id)
 
     async def work() -> Raced:
@@ -235,6 +235,12 @@ def _conduct(request: CodeRequest, consent: Consent, names: dict[str, str], way:
         shown = [report.text(), ""] if raced.race.decided else []
         show(None, "\n".join([*shown, outcome_text(outcome, terminal_width())]), as_json=False)
     raise click.exceptions.Exit(outcome.exit_code)
+
+
+def _view(consent: Consent, names: dict[str, str]) -> View:
+    if consent.as_json:
+        return JsonView()
+    return QuietView() if consent.quiet else RaceView(names)
 
 
 def _say_without_winner(report: RaceReport, exit_code: int, *, as_json: bool) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from trueup.core.usage import Usage
+from trueup.core.usage import Usage, known_dollars
 
 from .._session import Pick, State, Story
-from .._session._meter import known_dollars
 from .._session.events import RaceEntry
 from .._verdict import Severity
 

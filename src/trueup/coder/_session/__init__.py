@@ -7,7 +7,6 @@ next one. What only a person may decide is asked of a `Person`, whoever stands b
 
 from . import events
 from ._chronicle import Listener, Told, event_data
-from ._meter import known_dollars
 from ._person import (
     Absent,
     Accept,
@@ -24,7 +23,7 @@ from ._person import (
     person_at,
 )
 from ._request import AgentNetwork, CodeRequest, Deliver, Limits, Pick
-from ._sessions import Sessions, SessionSummary, Unreadable, told_of
+from ._sessions import Sessions, SessionSummary, Unreadable, told_again, told_of
 from ._states import FailureReason, State
 from ._story import Attempt, Story
 
@@ -57,7 +56,7 @@ __all__ = [
     "Unreadable",
     "event_data",
     "events",
-    "known_dollars",
     "person_at",
+    "told_again",
     "told_of",
 ]

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from trueup.core.errors import TrueupError
 from trueup.core.protocols import Event, Recorder
-from trueup.core.usage import Usage
+from trueup.core.usage import Usage, dollars_of, tokens_of
 from trueup.harness import UsageReported
 
 from ._request import Limits
@@ -110,27 +110,6 @@ class Unmetered:
     async def record(self, event: Event) -> None:
         if not isinstance(event, UsageReported):
             await self._recorder.record(event)
-
-
-def tokens_of(usage: Usage) -> int | None:
-    """What a limit on tokens counts: those sent and those generated, be it by an estimate."""
-    amounts = (usage.input_tokens, usage.output_tokens, usage.estimated_tokens or None)
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if known else None
-
-
-def dollars_of(usage: Usage) -> float | None:
-    """What a limit on dollars counts: the vendor's price or an estimate, whichever is more.
-
-    A sum can hold calls of both kinds, and a zero for a kind of which there were none.
-    """
-    known = [amount for amount in (usage.cost_usd, usage.estimated_cost_usd) if amount is not None]
-    return max(known) if known else None
-
-
-def known_dollars(usage: Usage) -> float | None:
-    """What was paid, or about; None where a part of it is unknown, since that part is not zero."""
-    return None if usage.incomplete else dollars_of(usage)
 
 
 def unmetered(limits: Limits, usage: Usage, turns: int) -> list[str]:

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 
 from msgspec import Struct
 
+from trueup.core.usage import known_dollars
+
 from .._session import Attempt, FailureReason, Sessions, State, Story, Unreadable
-from .._session._meter import known_dollars
 from .._verdict import Outcome, Severity
 
 # What a story needs to have heard for this.

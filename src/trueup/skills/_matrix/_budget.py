@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from trueup.core.errors import Kind
-from trueup.core.usage import Usage
+from trueup.core.usage import Usage, dollars_of, tokens_of
 
 from .._cell import CellSpec
 from .._model import ProviderError
@@ -198,19 +198,6 @@ class _Purse:
         known = (self._largest[group] for group in _groups(spec) if group in self._largest)
         # Before anything is known, all that is left is held back for the first cell.
         return next(known, max(0.0, self._limit - self._spent - self._held))
-
-
-def tokens_of(usage: Usage) -> float | None:
-    """What a limit on tokens counts: those sent and those generated, be it by an estimate."""
-    amounts = (usage.input_tokens, usage.output_tokens, usage.estimated_tokens or None)
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if known else None
-
-
-def dollars_of(usage: Usage) -> float | None:
-    """What a limit on dollars counts: the vendor's price or an estimate, whichever is more."""
-    known = [amount for amount in (usage.cost_usd, usage.estimated_cost_usd) if amount is not None]
-    return max(known) if known else None
 
 
 def _groups(spec: CellSpec) -> tuple[_Group, ...]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from trueup.core.usage import Usage
+from trueup.core.usage import Usage, known_dollars
 
 from .._stats import Trial, adjusted, case_rates, compare, group_rate
 from ._model import About, Arm, CellReport, CellStatus, Delta, Group, Report, Statistics, Summary
@@ -88,7 +88,7 @@ def _groups(cells: Sequence[CellReport]) -> list[Group]:
 
 def _group(platform: str, model: str, arm: Arm, cells: Sequence[CellReport]) -> Group:
     judged = [cell for cell in cells if cell.status in JUDGED]
-    costs = [cost for cell in judged if (cost := _cost(cell.usage)) is not None]
+    costs = [cost for cell in judged if cell.usage is not None and (cost := known_dollars(cell.usage)) is not None]
     times = [cell.duration_secs for cell in judged if cell.duration_secs is not None]
     return Group(
         platform=platform,
@@ -102,12 +102,6 @@ def _group(platform: str, model: str, arm: Arm, cells: Sequence[CellReport]) -> 
         cost_usd_mean=fmean(costs) if costs else None,
         cost_known_in=len(costs),
     )
-
-
-def _cost(usage: Usage | None) -> float | None:
-    if usage is None or usage.incomplete:
-        return None
-    return usage.cost_usd if usage.cost_usd is not None else usage.estimated_cost_usd
 
 
 def _deltas(bare: Sequence[CellReport], tested: Sequence[CellReport]) -> list[Delta]:
