@@ -1,19 +1,31 @@
-"""What trueup does, shown on a sample repository that is made and thrown away here.
+"""An agent says that it is done, trueup finds out, and what was repaired is merged: all of it, in less than a minute.
 
-Scripted are the repository and the engines that work on it. Every result printed below was found by running something.
+Scripted is the model: a server on this machine that answers over HTTP with the lines of model.txt. (The skill test has
+trueup's offline provider in its place.) The agent that asks it, its tools, git, the sandbox, the checks and everything
+that is printed as output are real. `--serve` shows the pages afterwards.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import subprocess
+import re
+import shutil
 import sys
 import tempfile
+import webbrowser
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-TRUEUP = Path(sys.executable).with_name("trueup")
-CODE = "def slug(text):\n    return text.lower().replace(' ', '_')\n"
-SUITE = """\
+from stage import Model, Stage, heading, shown
+
+FOLDER = Path(__file__).parent
+INTENT = "slug() joins words by dashes"
+FILES = {
+    "slug.py": "def slug(text):\n    return text.lower().replace(' ', '_')\n",
+    "tests/__init__.py": "",
+    "tests/test_slug.py": """\
 import unittest
 
 from slug import slug
@@ -25,119 +37,153 @@ class SlugTest(unittest.TestCase):
 
     def test_lowers(self):
         self.assertEqual(slug("ABC"), "abc")
+""",
+    ".gitignore": "__pycache__/\n",
+}
+MENDED = FILES["slug.py"].replace("'_'", "'-'")
+# What `trueup doctor` calls the parts of it.
+SANDBOX = ("sandbox", "overlay")
+# For the pages: work that is verified, and not approved yet.
+WAITING = "slug() leaves out blanks at both ends"
+WAITING_CONTRACT = """\
+description: Blanks at both ends are left out.
+checks:
+- name: trims
+  command: python3 -c "from slug import slug; assert slug(' A B ') == 'a-b'"
+- name: suite
+  command: python3 -m unittest discover
 """
 
-INTENT = "slug() joins words by dashes"
-# Engines: programs that get a prompt and work in a checkout of their own. This one makes the test expect what the code does.
-CHEAT = "sed -i s/a-nice-title/a_nice_title/ tests/test_slug.py\n"
-# This one gets it wrong, and mends it once it is told what failed.
-LEARNER = """\
-if grep -q 'not done yet' "$TRUEUP_PROMPT_FILE"; then
-  sed -i "s/'+'/'-'/" slug.py
-else
-  sed -i "s/'_'/'+'/" slug.py
-fi
-"""
+
+def main() -> int:
+    """Play the demo; 0 if everything went as it should."""
+    parser = argparse.ArgumentParser(description="What trueup does, on a repository that is made and thrown away.")
+    parser.add_argument("--serve", action="store_true", help="show it on pages too, until Ctrl-C")
+    wants_pages = parser.parse_args().serve
+    if shutil.which("git") is None:
+        parser.error("git is needed, and not on PATH")
+    print("Scripted here: the model, which says the lines of demo/model.txt over HTTP on this machine, and the one")
+    print("of the skill test (6), which answers by markers in the skill. Everything else is real: agent, tools, git,")
+    print("checks, verdicts. No key is used, and nothing leaves this machine.")
+    try:
+        with tempfile.TemporaryDirectory(prefix="trueup-demo-") as scratch:
+            stage = Stage(Path(scratch))
+            sandbox = sandbox_options(stage)
+            went_wrong = play(stage, sandbox)
+            if wants_pages:
+                with suppress(KeyboardInterrupt):
+                    serve(stage, sandbox)
+    except KeyboardInterrupt:
+        return 130
+    return 1 if went_wrong else 0
 
 
-def heading(text: str) -> None:
-    print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}", flush=True)
+def play(stage: Stage, sandbox: list[str]) -> list[str]:
+    """The whole demo; what was not as it should be."""
+    stage.lay_out(FILES)
+
+    heading("1. What does done mean here? The repository says so itself; no model is asked.")
+    exits = [stage.play("trueup", "init")]
+    stage.commit("Say what done means")
+
+    heading("2. An agent works on it. It edits the test and says that it is done. Is it?")
+    with stage.model(FOLDER / "model.txt") as model:
+        exits.append(work(stage, model, INTENT, "--yes", *sandbox))
+        told = repair_prompts(model)
+    heading("3. What the agent was told after the refusal, as its model got it:")
+    for line in (told or ["(nothing)"])[0].splitlines():
+        shown(line)
+
+    heading("4. What was merged, and the signed word about it.")
+    exits += [stage.play("trueup", "code", "diff"), stage.play("git", "log", "-1", "--stat", "--format=%h %s")]
+    exits.append(stage.play("trueup", "attest", "verify", "HEAD"))
+
+    session = stage.ask("trueup", "code", "show") or {}
+    heading("5. All of it is on record. Here is the refusal; without the options, everything.")
+    exits.append(stage.play("trueup", "runs", "show", *around_the_refusal(stage, session.get("id", ""))))
+
+    heading("6. Skills are tested too: with and without the skill, by a provider that needs no model.")
+    exits.append(stage.play("trueup", "skill", "init", stage.skills.name, cwd=stage.scratch))
+    exits.append(stage.play("trueup", "test", "cases", "--baseline", "--quiet", cwd=stage.skills))
+
+    tree = {name: stage.git("show", f"HEAD:{name}") for name in FILES}
+    went_wrong = not_as_it_should_be(session, exits, told, tree)
+    heading(verdict(went_wrong))
+    return went_wrong
 
 
-class Demo:
-    """A repository in a folder of its own, with trueup's cache beside it."""
-
-    def __init__(self, scratch: Path) -> None:
-        self.repo = scratch / "repo"
-        self.environ = {**os.environ, "XDG_CACHE_HOME": str(scratch / "cache"), "XDG_DATA_HOME": str(scratch / "data")}
-        (self.repo / "tests").mkdir(parents=True)
-        for part in ("AUTHOR", "COMMITTER"):
-            self.environ |= {f"GIT_{part}_NAME": "demo", f"GIT_{part}_EMAIL": "demo@example.invalid"}
-
-    def git(self, *arguments: str, shown: bool = False) -> None:
-        done = subprocess.run(
-            ["git", "-c", "commit.gpgsign=false", *arguments],
-            cwd=self.repo,
-            env=self.environ,
-            check=True,
-            text=True,
-            stdout=subprocess.PIPE,
-        )
-        if shown:
-            print("".join(f"    {line}\n" for line in done.stdout.splitlines() if line), end="", flush=True)
-
-    def trueup(self, *arguments: str, quiet: bool = False) -> int:
-        """Run trueup and show what it said."""
-        print(f"  $ trueup {' '.join(arguments)}", flush=True)
-        finished = subprocess.run(
-            [TRUEUP, *arguments], cwd=self.repo, env=self.environ, check=False, text=True, capture_output=True
-        )
-        said = finished.stdout if quiet else finished.stderr + finished.stdout
-        print("".join(f"    {line}\n" for line in said.splitlines() if line), end="", flush=True)
-        print(f"    exit {finished.returncode}", flush=True)
-        return finished.returncode
-
-    def engine(self, name: str, script: str) -> str:
-        """A program beside the repository, as trueup is told of it."""
-        (self.repo.parent / name).write_text(script)
-        return f"command:bash ../{name}"
-
-    def make(self) -> None:
-        """A small project with a real bug."""
-        (self.repo / "slug.py").write_text(CODE)
-        (self.repo / "tests" / "__init__.py").touch()
-        (self.repo / "tests" / "test_slug.py").write_text(SUITE)
-        (self.repo / ".gitignore").write_text("__pycache__/\n")
-        self.git("init", "-q", "-b", "main")
-        self.git("add", "-A")
-        self.git("commit", "-q", "-m", "A slug with a bug")
-
-
-def sandbox_options(demo: Demo) -> list[str]:
-    """Nothing where a sandbox works; else the demo runs without one, and says so."""
-    found = subprocess.run([TRUEUP, "doctor"], env=demo.environ, check=False, text=True, capture_output=True)
-    if found.returncode == 0:
+def sandbox_options(stage: Stage) -> list[str]:
+    """Nothing where a sandbox works; else the demo goes on without one, and says so."""
+    found = stage.ask("trueup", "doctor") or []
+    if not any(each["name"].startswith(SANDBOX) and each["required"] and not each["ok"] for each in found):
         return []
-    heading("No sandbox can be built here, so the checks run without one (`trueup doctor` says what would help):")
-    print(found.stdout)
+    heading("No sandbox can be built here, so agent and checks run without one. What would help:")
+    stage.play("trueup", "doctor", cwd=stage.scratch)
     return ["--sandbox", "none"]
 
 
-def show(demo: Demo) -> bool:
-    """The whole demo; true if all went as it should."""
-    demo.make()
-    sandbox = sandbox_options(demo)
+def work(stage: Stage, model: Model, intent: str, *options: str) -> int:
+    named = f"openai-compatible:scripted@{model.url}/v1"
+    return stage.play("trueup", "code", intent, "--engine", "native", "--model", named, *options)
 
-    heading("1. What does done mean here? The repository says so itself; no model is asked.")
-    demo.trueup("init", quiet=True)
-    demo.git("add", "-A")
-    demo.git("commit", "-q", "-m", "Say what done means")
 
-    heading("2. An engine says that it is done. It edited the test.")
-    cheat = demo.engine("cheat.sh", CHEAT)
-    cheated = demo.trueup("code", INTENT, "--engine", cheat, "--max-iterations", "1", "--yes", *sandbox)
+def repair_prompts(model: Model) -> list[str]:
+    """Prompts after the first one, each once: every request repeats that of its conversation."""
+    each_once = list(dict.fromkeys(model.prompts()))
+    return each_once[1:]
 
-    heading("3. Another one gets it wrong, is told what failed, and repairs it. What is merged is what was verified.")
-    learner = demo.engine("learner.sh", LEARNER)
-    merged = demo.trueup("code", INTENT, "--engine", learner, "--yes", *sandbox)
-    demo.git("--no-pager", "log", "-1", "--stat", "--format=%h %s", shown=True)
 
-    heading("4. The merged commit carries a signed word about that.")
-    attested = demo.trueup("attest", "verify", "HEAD")
+def around_the_refusal(stage: Stage, session: str) -> list[str]:
+    """The options that show the verdict on the first go, and what came before and after it."""
+    run = stage.ask("trueup", "runs", "show", session) or {}
+    verdicts = (each["seq"] for each in run.get("records", ()) if each["record"].get("type") == "verdict_reached")
+    return [session, "--after", str(next(verdicts, 12) - 12), "--limit", "15"]
 
-    heading("5. The same for a change that somebody made by hand. This one broke something.")
-    (demo.repo / "slug.py").write_text(CODE.replace(".lower()", ""))
-    broken = demo.trueup("check", "--guards-only", *sandbox)
 
-    as_it_should_be = (cheated, merged, attested, broken) == (1, 0, 0, 1)
-    heading(
-        "The cheat was refused, the repair merged, and the breakage found."
-        if as_it_should_be
-        else "Something here is not as it should be."
-    )
-    return as_it_should_be
+def not_as_it_should_be(session: Any, exits: list[int], told: list[str], tree: dict[str, str]) -> list[str]:
+    """What this demo says and what did not happen."""
+    attempts = [(each.get("verdict") or {}).get("outcome") for each in session.get("attempts", ())]
+    claims = {
+        "the edited test was refused, and the repair verified": attempts == ["refused", "verified"],
+        "the repair was merged": session.get("state") == "merged",
+        "the agent was told why": len(told) == 1 and "what was asked for was edited" in told[0],
+        "the code is mended and everything else as it was": tree == {**FILES, "slug.py": MENDED},
+        "every command succeeded": not any(exits),
+    }
+    return [claim for claim, holds in claims.items() if not holds]
+
+
+def verdict(went_wrong: list[str]) -> str:
+    if went_wrong:
+        return "Something here is not as it should be. This does not hold: " + "; ".join(went_wrong) + "."
+    return "The edited test was refused, the repair was verified and merged, and the skill holds."
+
+
+def serve(stage: Stage, sandbox: list[str]) -> None:
+    """The pages, until somebody presses Ctrl-C."""
+    contract = stage.scratch / "trims.yaml"
+    contract.write_text(WAITING_CONTRACT)
+    with stage.model(FOLDER / "waiting.txt") as model:
+        heading(
+            "7. One more, without --yes: it is verified, and waits for you. Exit 1 says that nothing was delivered."
+        )
+        work(stage, model, WAITING, "--contract", str(contract), *sandbox)
+        heading("8. Everything on pages; approve it there. Ctrl-C ends this, and removes all of it.")
+        print("  $ trueup serve --port 0", flush=True)
+        with stage.daemon() as daemon:
+            for line in daemon.stdout or ():
+                shown(line)
+                if link := re.search(r"http://127\.0\.0\.1:(\d+)/enter", line):
+                    open_browser(stage, link[1])
+
+
+def open_browser(stage: Stage, port: str) -> None:
+    """By a link of its own: the one that was printed works once, and stays for whoever reads it."""
+    has_windows = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    page = stage.ask("trueup", "pages", "--port", port) if has_windows and sys.stdout.isatty() else None
+    if page is not None:
+        webbrowser.open(page["url"])
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="trueup-demo-") as name:
-        sys.exit(0 if show(Demo(Path(name))) else 1)
+    sys.exit(main())
