@@ -31,3 +31,11 @@ def test_every_link_in_the_documents_leads_somewhere():
     for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text()):
             assert (document.parent / target).exists(), f"{document}: {target}"
+
+
+def test_every_document_is_in_the_index():
+    index = (ROOT / "docs" / "README.md").read_text()
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if page.name not in ("README.md", "wire.in.md")]
+    assert [
+        str(page.relative_to(ROOT / "docs")) for page in pages if f"({page.relative_to(ROOT / 'docs')}" not in index
+    ] == []
