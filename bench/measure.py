@@ -6,7 +6,7 @@ import asyncio
 import statistics
 import time
 from collections.abc import Awaitable, Callable
-from typing import Self
+from typing import NamedTuple, Self
 
 Work = Callable[[], Awaitable[object]]
 
@@ -16,9 +16,42 @@ def milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.2f} ms"
 
 
-def report(what: str, measured: str, limit: str, holds: bool) -> bool:
-    """Print one line, and pass on whether the limit holds."""
-    print(f"{'ok  ' if holds else 'MISS'}  {what:<48} {measured:<52} limit {limit}", flush=True)
+def more_milliseconds(seconds: float) -> str:
+    """How much longer something takes, which may be less than nothing."""
+    return f"{seconds * 1000:+.2f} ms"
+
+
+class Row(NamedTuple):
+    """One thing that was measured: what it came to, against which reference of the same run, and what it must hold."""
+
+    what: str
+    measured: str
+    limit: str
+    held: bool
+    reference: str = ""
+    ratio: float | None = None
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """As people read it, under `HEAD`."""
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f} x"
+        return self.what, self.measured, self.reference, ratio, self.limit, "pass" if self.held else "short"
+
+
+HEAD = ("what", "measured", "reference", "ratio", "limit", "")
+# What was measured since the process began, in that order.
+ROWS: list[Row] = []
+
+
+def report(
+    what: str, measured: str, limit: str, holds: bool, *, reference: str = "", ratio: float | None = None
+) -> bool:
+    """Print one line, remember it for the table, and pass on whether the limit holds."""
+    row = Row(what, measured, limit, holds, reference, ratio)
+    ROWS.append(row)
+    against = " ".join(part for part in (row.cells[3], reference) if part)
+    told = f"{measured} ({against})" if against else measured
+    print(f"{'ok  ' if holds else 'MISS'}  {what:<48} {told:<60} limit {limit}", flush=True)
     return holds
 
 

@@ -126,8 +126,15 @@ async def matrix_speed() -> bool:
     _must_pass(told, 200)
     ideal = await _only_waiting(600)
     share = ideal / took
-    shown = f"{share:.2f} of the ideal ({took:.2f} s against {ideal:.2f} s)"
-    return report(f"600 calls of 200 ms, {JOBS} at once", shown, "0.90", share >= 0.9)
+    reference = f"{JOBS} workers that only wait: {ideal:.2f} s"
+    return report(
+        f"600 calls of 200 ms, {JOBS} at once",
+        f"{took:.2f} s",
+        "0.90 of the ideal",
+        share >= 0.9,
+        reference=reference,
+        ratio=share,
+    )
 
 
 async def matrix_crowd() -> bool:
@@ -143,8 +150,10 @@ async def matrix_crowd() -> bool:
             told = await run_matrix(request, Sleeper(2.0), runs=runs, cache=CellCache.of_the_user())
             took = time.perf_counter() - started
     _must_pass(told, AT_ONCE)
-    shown = f"{milliseconds(lag.p99)} (worst {milliseconds(lag.worst)}, all done in {took:.1f} s)"
-    return report(f"loop lag, {AT_ONCE} cells, p99", shown, "50 ms", lag.p99 < 0.050)
+    reference = f"worst {milliseconds(lag.worst)}, all done in {took:.1f} s"
+    return report(
+        f"loop lag, {AT_ONCE} cells, p99", milliseconds(lag.p99), "50 ms", lag.p99 < 0.050, reference=reference
+    )
 
 
 async def matrix_memory() -> bool:

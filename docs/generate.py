@@ -10,7 +10,7 @@ import click
 from agents_table import agents
 from wire_page import wire
 
-from trueup.cli._main import cli
+from trueup.cli._main import EXIT_CODES, cli
 from trueup.cli.schema import contract_json_schema
 
 FOLDER = Path(__file__).parent
@@ -19,11 +19,19 @@ FOLDER = Path(__file__).parent
 def reference() -> str:
     """The whole reference: every command's help, then the schema of a contract."""
     parts = [
-        "# Reference\n\nWritten by `make docs` from the program; do not edit.\n\n## Commands",
+        "# Reference\n\nWritten by `make docs` from the program; do not edit.",
+        exit_codes(),
+        "## Commands",
         *(section for section in sections(cli, "trueup")),
         "## Contract\n\n```json\n" + json.dumps(contract_json_schema(), indent=2) + "\n```",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def exit_codes() -> str:
+    """What every command ends with."""
+    rows = [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
+    return "\n".join(["## Exit codes\n", "| code | meaning |", "|---|---|", *rows])
 
 
 def sections(command: click.Command, name: str, parent: click.Context | None = None) -> list[str]:

@@ -179,7 +179,8 @@ async def test_an_interrupted_run_exits_130_and_leaves_nothing(install, tmp_path
         os.kill(process.pid, how)
         finished = await process.wait()
     assert finished.exit_code == 130
-    assert finished.stderr.text.splitlines()[-2] == "interrupted"
+    where = f"interrupted; what it did so far is in {tmp_path}; go on with: trueup harness run claude-code --resume "
+    assert finished.stderr.text.splitlines()[-2].startswith(where)
     assert finished.stderr.text.splitlines()[-1].startswith("cancelled: session ")
     assert not is_running(nap)
 

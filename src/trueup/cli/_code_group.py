@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 
 class IntentOrVerb(click.Group):
@@ -38,6 +39,16 @@ class IntentOrVerb(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         click.Command.format_options(self.start, click.Context(self.start, parent=ctx), formatter)
         self.format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """A verb, or what the command that starts takes."""
+        started = click.Context(self.start, parent=ctx, resilient_parsing=True)
+        first = next((each for each in self.start.params if isinstance(each, click.Argument)), None)
+        found = (
+            first.shell_complete(started, incomplete) if first is not None and not incomplete.startswith("-") else []
+        )
+        found += super().shell_complete(ctx, incomplete) + self.start.shell_complete(started, incomplete)
+        return list({each.value: each for each in found}.values())
 
     def verb_in(self, intent: str) -> str | None:
         """The verb that somebody may have meant by what looks like an intent."""

@@ -15,9 +15,9 @@ from trueup.runs import RunStore
 from ._code_board import Board
 from ._code_person import Terminal
 from ._code_report import Outcome, outcome_data, outcome_text
-from ._code_view import JsonView, LiveView, PlainView, View, is_live, json_line
+from ._code_view import JsonView, LiveView, PlainView, QuietView, View, json_line
 from ._main import tell
-from ._shared import T, is_terminal, run_async, show, terminal_width
+from ._shared import F, T, is_live, is_terminal, run_async, show, terminal_width
 
 Work = Callable[[Sessions], Awaitable[T]]
 # None where another process works on the session, which goes on there.
@@ -25,9 +25,13 @@ Way = Callable[[Sessions, Person, View], Awaitable[Story | None]]
 
 
 class Consent(Struct, frozen=True, kw_only=True):
-    """What somebody has agreed to beforehand; whoever reads JSON is a program, and cannot be asked."""
+    """What somebody has agreed to beforehand; whoever reads JSON is a program, and cannot be asked.
+
+    `quiet` is that they do not want to watch.
+    """
 
     as_json: bool
+    quiet: bool = False
     yes: bool = False
     allow_dependency_change: bool = False
 
@@ -39,9 +43,25 @@ class Consent(Struct, frozen=True, kw_only=True):
         return Terminal(by, view.paused, sessions.diff, may_revise=request.generate is not None)
 
 
+def consent_options(command: F) -> F:
+    """Options by which somebody agrees beforehand."""
+    for option in (
+        click.option(
+            "--allow-dependency-change",
+            is_flag=True,
+            help="With --yes: approve also where the change decides anew which packages are installed.",
+        ),
+        click.option(
+            "--yes", is_flag=True, help="Ask nothing: accept the contract, approve what is verified without a flag."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def begin(request: CodeRequest, consent: Consent) -> None:
     """Start a session, and exit by what it came to."""
-    view = _view(Board.begin(request), as_json=consent.as_json)
+    view = _view(Board.begin(request), consent)
 
     async def work(sessions: Sessions) -> Story:
         return await sessions.start(request, await consent.person(sessions, view, request), view)
@@ -51,7 +71,7 @@ def begin(request: CodeRequest, consent: Consent) -> None:
 
 def go_on(story: Story, consent: Consent, way: Way) -> None:
     """Let a session go on in some way, and exit by what it came to."""
-    view = _view(Board.of(story), as_json=consent.as_json)
+    view = _view(Board.of(story), consent)
     view.session_id = story.id
 
     async def work(sessions: Sessions) -> Story | None:
@@ -70,9 +90,11 @@ def with_sessions(work: Work[T]) -> T:
     return run_async(inside())
 
 
-def _view(board: Board, *, as_json: bool) -> View:
-    if as_json:
+def _view(board: Board, consent: Consent) -> View:
+    if consent.as_json:
         return JsonView()
+    if consent.quiet:
+        return QuietView()
     return LiveView(board) if is_live() else PlainView()
 
 

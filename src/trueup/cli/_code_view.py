@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
@@ -22,10 +20,9 @@ from trueup.harness import Message, PlanText, Reasoning, ToolCall, ToolResult
 from ._code_board import Board
 from ._code_lines import noteworthy, one_line
 from ._main import tell
-from ._shared import is_terminal
+from ._shared import console
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
@@ -79,6 +76,13 @@ class JsonView(View):
         await asyncio.to_thread(click.echo, json_line(event_data(told)))
 
 
+class QuietView(View):
+    """Shows nothing."""
+
+    async def _show(self, told: Told) -> None:
+        pass
+
+
 class PlainView(View):
     """One line on stderr for every event that is worth one."""
 
@@ -105,10 +109,8 @@ class LiveView(PlainView):
 
     def __init__(self, board: Board) -> None:
         super().__init__()
-        from rich.console import Console
-
         self._board = board
-        self._console: Console = Console(stderr=True, highlight=False)
+        self._console = console()
         self._live: Live | None = None
 
     async def hear(self, told: Told) -> None:
@@ -171,11 +173,6 @@ def rendered(board: Board, elapsed_secs: float) -> Text:
     for line in others:
         text.append(f"\n{line}", style=_style(line))
     return text
-
-
-def is_live() -> bool:
-    """Whether somebody watches on a terminal that can be drawn on."""
-    return is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def json_line(data: Any) -> str:

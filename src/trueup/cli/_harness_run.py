@@ -8,14 +8,16 @@ import time
 
 from msgspec.structs import replace
 
-from trueup.core.errors import Kind
+from trueup.core.errors import Kind, TrueupError
 from trueup.core.protocols import Event, Recorder
 from trueup.core.usage import Usage
 from trueup.harness import (
+    HARNESSES,
     FolderLauncher,
     Harness,
     HarnessRequest,
     HarnessResult,
+    Probe,
     SessionNamed,
     Status,
     find_harness,
@@ -66,6 +68,18 @@ class _Listener:
 def harness_of_user(name: str, *, user_config: bool = False) -> Harness:
     """The harness of a name, as the user has it."""
     return find_harness(name, user_environment(os.environ), user_config=user_config)
+
+
+async def probed(name: str) -> Probe:
+    """Whether an agent can be used. What a plugin raises must not hide the others."""
+    try:
+        return await harness_of_user(name).probe()
+    except TrueupError:
+        raise
+    except Exception as error:
+        if name in HARNESSES:
+            raise
+        return Probe(harness=name, installed=False, note=f"{type(error).__name__}: {error}")
 
 
 def exit_code_of(result: HarnessResult) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import click
@@ -49,12 +50,16 @@ class Show(Protocol):
 
 
 class Plain:
-    """For people: the agent's answer on stdout, everything else on stderr."""
+    """For people: the agent's answer on stdout; by `say` what happens in a folder meanwhile, to those who want it."""
+
+    def __init__(self, folder: str, say: Callable[[str], None] | None) -> None:
+        self._folder = folder
+        self._say = say
 
     async def record(self, event: Event) -> None:
         said = note_of(event)
-        if said:
-            await asyncio.to_thread(tell, said)
+        if said and self._say is not None:
+            await asyncio.to_thread(self._say, said)
 
     def conclude(self, result: HarnessResult) -> None:
         if result.text:
@@ -62,7 +67,7 @@ class Plain:
         for each in result.denied:
             tell(f"denied: {one_line(each)}")
         if result.status is Status.CANCELLED:
-            tell(result.error)
+            tell(f"{result.error}; what it did so far is in {self._folder}{_go_on(result)}")
         elif result.status is not Status.OK:
             tell(f"error: {result.failure_kind or result.status}: {result.error}")
         if result.status is not Status.NOT_INSTALLED:
@@ -95,6 +100,12 @@ class Compact(Quiet):
 
     def conclude(self, result: HarnessResult) -> None:
         _print_json(envelope(result))
+
+
+def _go_on(result: HarnessResult) -> str:
+    if result.session_id is None:
+        return ""
+    return f"; go on with: trueup harness run {result.harness} --resume {result.session_id} PROMPT"
 
 
 def note_of(event: Event) -> str | None:
@@ -142,9 +153,9 @@ def probe_text(found: Probe) -> str:
     if not found.installed:
         return f"{found.harness}  not installed: {found.note}"
     if found.logged_in is False:
-        return f"{found.harness}  {_version(found)}  not logged in: {advice(found)}"
+        return f"{found.harness}  {version_of(found)}  not logged in: {advice(found)}"
     login = "logged in" if found.logged_in else "login unknown"
-    return f"{found.harness}  {_version(found)}  {login}{f' ({found.note})' if found.note else ''}  {found.path}"
+    return f"{found.harness}  {version_of(found)}  {login}{f' ({found.note})' if found.note else ''}  {found.path}"
 
 
 def known_text(found: Probe, able: Capabilities) -> str:
@@ -192,7 +203,8 @@ def one_line(text: str) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
 
 
-def _version(found: Probe) -> str:
+def version_of(found: Probe) -> str:
+    """The version of an agent."""
     return found.version or "version unknown"
 
 

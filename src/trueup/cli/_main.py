@@ -19,31 +19,82 @@ from trueup import __version__
 from trueup.core.errors import InfrastructureError, Kind, TrueupError
 from trueup.core.text import visible
 
+# What click's scripts for shells set when they ask.
+COMPLETE_VARIABLE = "_TRUEUP_COMPLETE"
+
 EXIT_NO = 1
 EXIT_BAD_INPUT = 2
 EXIT_ENGINE = 3
 EXIT_INTERRUPTED = 130
 
-COMMANDS = {
-    "code": "From an intent to a merge that can be trusted, by any engine.",
-    "stats": "What recorded sessions show: how often which engine got there, and at what price.",
-    "check": "Is this change done? By commands, run where nothing could interfere.",
-    "init": "Propose a trueup.yaml for this repository.",
-    "contract": "Outcome contracts: derive, validate, show.",
-    "attest": "What was verified of a merged commit, signed: verify, show, key.",
-    "harness": "Agent programs: list, probe, run.",
-    "serve": "Tools, policies, proposals, runs and sessions for any program, over a WebSocket.",
-    "policy": "What agents and clients may do, as rules: list, test.",
-    "runs": "What happened: recorded runs, their records, and whether they are whole.",
-    "mcp": "trueup's tools for an interactive agent, over MCP.",
-    "hook": "trueup as a hook of an interactive agent.",
-    "trust": "Agree to what this repository's trueup.yaml asks for.",
-    "doctor": "What works on this machine, and how to mend what does not.",
-    "workspace": "Checkouts in which agents work: list, clean.",
-    "cache": "What trueup keeps to be quick: list, clean.",
-    "config": "Settings, and where each one came from.",
-    "schema": "JSON Schemas of what trueup reads.",
+# What an exit code means, of whichever command.
+EXIT_CODES = {
+    0: "Done, and the answer is yes: delivered, verified, valid, passed.",
+    EXIT_NO: "Done, and the answer is no: refused, not achieved, failed. Or something of this machine failed.",
+    EXIT_BAD_INPUT: "Bad input: an option, a file or a setting cannot be used as it is.",
+    EXIT_ENGINE: "An agent or model failed, or cannot be used: not installed, not logged in, no answer to judge.",
+    EXIT_INTERRUPTED: "Interrupted, by Ctrl-C or SIGTERM; what there is of the work is kept, and where is said.",
 }
+
+
+class Job(NamedTuple):
+    """What somebody comes to trueup for."""
+
+    said: str
+    example: str
+
+
+# Under the headings under which their commands are.
+JOBS = {
+    "Verified work": Job(
+        "From an intent to a merge that can be trusted, by any agent.",
+        'trueup code "add a --version flag" --engine claude-code',
+    ),
+    "Recorded runs": Job(
+        "What agents did, turn by turn, for programs over a WebSocket and for you as pages.",
+        "trueup serve",
+    ),
+    "Skill tests": Job(
+        "Does a skill work, on every agent and model? This one runs at once, without a model.",
+        "trueup skill init my-skills && cd my-skills && trueup test cases",
+    ),
+}
+
+SECTIONS = {
+    "Verified work": {
+        "code": "From an intent to a merge that can be trusted, by any engine.",
+        "check": "Is this change done? By commands, run where nothing could interfere.",
+        "init": "Propose a trueup.yaml for this repository.",
+        "contract": "Outcome contracts: derive, validate, show.",
+        "trust": "Agree to what this repository's trueup.yaml asks for.",
+        "attest": "What was verified of a merged commit, signed: verify, show, key.",
+        "stats": "What recorded sessions show: how often which engine got there, and at what price.",
+    },
+    "Recorded runs": {
+        "serve": "Tools, policies, proposals, runs and sessions for any program, over a WebSocket.",
+        "pages": "A link to the pages of the daemon that runs.",
+        "runs": "What happened: recorded runs, their records, and whether they are whole.",
+        "policy": "What agents and clients may do, as rules: list, test.",
+    },
+    "Skill tests": {
+        "test": "Does a skill work, on every harness and model? By cases, with numbers that can be trusted.",
+        "skill": "Skills: validate, init, and a provider without a model.",
+    },
+    "Agents": {
+        "harness": "Agent programs: list, probe, run.",
+        "mcp": "trueup's tools for an interactive agent, over MCP.",
+        "hook": "trueup as a hook of an interactive agent.",
+    },
+    "This machine": {
+        "doctor": "What works on this machine, and how to mend what does not.",
+        "workspace": "Checkouts in which agents work: list, clean.",
+        "cache": "What trueup keeps to be quick: list, clean.",
+        "config": "Settings, and where each one came from.",
+        "schema": "JSON Schemas of what trueup reads.",
+        "completion": "A script by which bash, zsh or fish completes words after `trueup`.",
+    },
+}
+COMMANDS = {name: said for commands in SECTIONS.values() for name, said in commands.items()}
 
 
 class LazyGroup(click.Group):
@@ -59,29 +110,52 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl(list(commands.items()))
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="trueup %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """trueup trues up an AI agent's work against what was asked.
 
     The condition is executed, not read: only commands that trueup itself ran decide.
 
     \b
-    Try:
+    Examples:
       trueup doctor
       trueup init
       trueup check
       trueup code "add a --version flag" --engine "command:my-agent"
     """
+    if context.invoked_subcommand is None:
+        click.echo(welcome())
+
+
+def welcome() -> str:
+    """What trueup is for, for somebody who does not know it."""
+    lines = ["trueup trues up an AI agent's work against what was asked: the condition is executed, not read.", ""]
+    for name, job in JOBS.items():
+        lines += [f"{name}: {job.said}", f"  {job.example}", ""]
+    lines += ["What works on this machine:  trueup doctor", "What done means here:        trueup init"]
+    lines += ["Every command:               trueup --help", "One of them, with examples:  trueup COMMAND --help"]
+    return "\n".join(lines)
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    sys.exit(run(cli))
+    sys.exit(run(_for_a_shell() if COMPLETE_VARIABLE in os.environ else cli))
+
+
+def _for_a_shell() -> click.Command:
+    """The commands for a shell that completes a word, which waits for every import."""
+    from ._completion_tree import completing_tree
+
+    return completing_tree(cli)
 
 
 def run(command: click.Command) -> int:
@@ -129,12 +203,18 @@ def _explain(error: BaseException) -> Failure:
         case click.ClickException():
             return Failure(error.format_message(), Kind.INPUT, error.exit_code)
         case click.Abort() | KeyboardInterrupt():
-            return Failure("interrupted", "interrupted", EXIT_INTERRUPTED)
+            return Failure("; ".join(["interrupted", *_notes(error)]), "interrupted", EXIT_INTERRUPTED)
         case OSError():
             return Failure(_describe(error), Kind.INFRASTRUCTURE, EXIT_NO)
     said = " ".join(f"{type(error).__name__}: {error}".split())
     advice = "this is a mistake in trueup, please report it; TRUEUP_DEBUG=1 shows where it happened"
     return Failure(f"{said} ({advice})", Kind.OTHER, EXIT_NO)
+
+
+def _notes(error: BaseException) -> list[str]:
+    """What a command has to say about where the work is; click puts an error of its own before ours."""
+    found: list[str] = getattr(error.__cause__ or error, "__notes__", [])
+    return found
 
 
 def _is_unforeseen(error: BaseException) -> bool:

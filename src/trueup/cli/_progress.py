@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import msgspec
@@ -10,21 +9,22 @@ import msgspec
 from trueup.contract import CheckCompleted, CheckStarted
 from trueup.core.protocols import Event
 
-from ._main import tell
+from ._waiting import Waiting
 
 
-class Progress:
+class Progress(Waiting):
     """A recorder that says on stderr what is going on and how long it has taken."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, what: str = "", *, quiet: bool) -> None:
+        super().__init__(what, quiet=quiet)
         self._quiet = quiet
-        self._started = time.monotonic()
 
     async def record(self, event: Event) -> None:
         if self._quiet:
             return
-        elapsed = f"{time.monotonic() - self._started:6.1f} s"
-        tell(f"{elapsed}  {sentence(event)}")
+        said = sentence(event)
+        self.what = said.removesuffix(" …")
+        self.say(f"{self.elapsed_secs:6.1f} s  {said}")
 
 
 def sentence(event: Event) -> str:

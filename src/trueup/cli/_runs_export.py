@@ -15,8 +15,6 @@ import click
 from trueup.core.errors import InputError
 from trueup.runs import RunInfo, RunStore, export_html, export_jsonl, export_otlp, send_otlp
 
-from ._main import tell
-
 AT_ONCE_BYTES = 1 << 18
 
 
@@ -34,7 +32,6 @@ async def export(store: RunStore, run: RunInfo, form: str, output: Path | None, 
             await _replace(pieces, await asyncio.to_thread(output.resolve))
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror}") from None
-    tell(f"written: {output}")
 
 
 def _is_something_else(output: Path) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
-import click
 import msgspec
 
 from trueup.core.text import visible, written
 from trueup.runs import Found, Pruned, RunInfo, Step, StoredRecord, Totals, as_step, elapsed
+
+from ._shared import coloured
 
 LINE_WIDTH = 100
 _COLOURS = {"plain": None, "good": "green", "amber": "yellow", "refused": "red"}
@@ -25,7 +26,7 @@ def step_line(stored: StoredRecord, run: RunInfo, totals: Totals) -> str:
     """A record in a timeline. What was spent adds up; what a tool put out is folded to its length."""
     totals.add(stored)
     step = as_step(stored, run)
-    outcome = click.style(shown(step.outcome), fg=_COLOURS[step.tone]) if step.outcome else ""
+    outcome = coloured(shown(step.outcome), _COLOURS[step.tone]) if step.outcome else ""
     facts = [outcome, *(shown(each) for each in _facts(step, totals))]
     place = f"{step.seq:>5}  {step.after:>11}  {shown(step.what):<14}  {shown(step.who):<12}"
     return f"{place}  {' · '.join(each for each in facts if each)}".rstrip()

@@ -8,8 +8,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any, TextIO, TypeVar
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -17,12 +18,16 @@ from trueup.core.documents import MOST_BYTES
 from trueup.core.errors import InputError
 from trueup.core.text import visible
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 _ACTING = re.compile("[\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+quiet_option = click.option("--quiet", is_flag=True, help="Nothing on stderr while it runs.")
 
 
 def show(data: Any, text: str, *, as_json: bool) -> None:
@@ -40,6 +45,24 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
+def is_live() -> bool:
+    """Whether somebody watches on a terminal that can be drawn on."""
+    return is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def console() -> Console:
+    """Where something is drawn on a terminal; it keeps to NO_COLOR by itself."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def coloured(text: str, colour: str | None) -> str:
+    """A text for stdout in a colour, where one is wanted; `click.echo` takes it away off a terminal."""
+    is_wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return click.style(text, fg=colour) if colour and is_wanted else text
+
+
 def terminal_width() -> int:
     """How wide what is printed may be."""
     return 100 if not is_terminal(sys.stdout) else max(60, os.get_terminal_size().columns)
@@ -50,6 +73,16 @@ def read_stdin() -> bytes:
     if sys.stdin is None:
         raise InputError("stdin is closed, so nothing can be read from it; name a file")
     return sys.stdin.buffer.read(MOST_BYTES + 1)
+
+
+@contextmanager
+def told_if_interrupted(where: str) -> Iterator[None]:
+    """Ctrl-C ends the block as ever, and what is said about it says where the work is."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(where)
+        raise
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

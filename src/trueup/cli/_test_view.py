@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Self, TextIO
 from trueup.skills import Arm, CellReport, CellSpec, Plan, cell_line
 
 from ._code_lines import counted
-from ._code_view import REFRESHES_PER_SEC, is_live
+from ._code_view import REFRESHES_PER_SEC
 from ._main import tell
+from ._shared import console, is_live
 from ._test_board import Board
 from ._test_board import cell_line as line_of
 
@@ -101,13 +102,12 @@ class LiveView(View):
             await asyncio.to_thread(self._live.stop)
 
     def _start(self) -> None:
-        from rich.console import Console
         from rich.live import Live
 
         # Rendered in a thread of its own, from a board that is replaced and never changed: no cell waits for it.
         self._live = Live(
             get_renderable=self._rendered,
-            console=Console(stderr=True, highlight=False),
+            console=console(),
             refresh_per_second=REFRESHES_PER_SEC,
             transient=True,
             redirect_stdout=False,

@@ -42,7 +42,12 @@ key_option = click.option(
 
 @click.group()
 def command() -> None:
-    """What was verified of a merged commit, signed, as a git note beside it."""
+    """What was verified of a merged commit, signed, as a git note beside it.
+
+    \b
+    Example:
+      trueup attest verify HEAD
+    """
 
 
 @command.command("verify")

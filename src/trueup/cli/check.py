@@ -12,7 +12,11 @@ from trueup.coder import CheckRequest, Outcome, Verdict, check_change
 from ._main import EXIT_NO, tell
 from ._progress import Progress
 from ._report import verdict_annotations, verdict_data, verdict_markdown, verdict_text
-from ._shared import json_option, run_async, show, terminal_width
+from ._shared import json_option, quiet_option, run_async, show, terminal_width, told_if_interrupted
+
+_LEFT = (
+    "nothing was decided and your files are as they were; a baseline that was finished is remembered for the next time"
+)
 
 
 @click.command()
@@ -45,6 +49,7 @@ from ._shared import json_option, run_async, show, terminal_width
 @click.option(
     "--sandbox", type=click.Choice(["auto", "none"]), default="auto", help="`none` runs without any confinement."
 )
+@quiet_option
 @json_option
 def command(
     contract_file: Path | None,
@@ -56,6 +61,7 @@ def command(
     jobs: int,
     fresh: bool,
     sandbox: str,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Is this change done? Decided by commands of the contract, run where nothing could interfere.
@@ -81,7 +87,8 @@ def command(
         fresh=fresh,
         sandboxed=sandbox == "auto",
     )
-    verdict = run_async(check_change(request, Progress(quiet=as_json)))
+    with told_if_interrupted(_LEFT), Progress("checking", quiet=quiet or as_json) as progress:
+        verdict = run_async(check_change(request, progress))
     # Before the result: a failure here must not print a second one.
     _tell_ci(verdict)
     show(verdict_data(verdict), verdict_text(verdict, width=terminal_width()), as_json=as_json)

@@ -48,10 +48,11 @@ from ._code_race import (
 )
 from ._code_report import sessions_text, story_data, story_text, warnings_of
 from ._code_request import request_of
-from ._code_run import Consent, begin, go_on, with_sessions
+from ._code_run import Consent, begin, consent_options, go_on, with_sessions
 from ._code_view import View
 from ._main import tell
-from ._shared import F, json_option, show, terminal_width
+from ._shared import json_option, quiet_option, show, terminal_width
+from ._values import ENGINE, SESSION
 
 # More than anybody means, and as much as every database takes.
 MOST = 10**12
@@ -59,7 +60,7 @@ COUNT = click.IntRange(min=1, max=MOST)
 REPO = click.Path(exists=True, file_okay=False, path_type=Path)
 
 repo_option = click.option("--repo", type=REPO, default=".", help="The repository; default: the working folder.")
-id_argument = click.argument("session", metavar="[ID]", default="")
+id_argument = click.argument("session", metavar="[ID]", default="", type=SESSION)
 deliver_option = click.option(
     "--deliver",
     type=click.Choice([each.value for each in Deliver]),
@@ -67,28 +68,14 @@ deliver_option = click.option(
 )
 
 
-def consent_options(command: F) -> F:
-    """Options by which somebody agrees beforehand."""
-    for option in (
-        click.option(
-            "--allow-dependency-change",
-            is_flag=True,
-            help="With --yes: approve also where the change decides anew which packages are installed.",
-        ),
-        click.option(
-            "--yes", is_flag=True, help="Ask nothing: accept the contract, approve what is verified without a flag."
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 @click.command(cls=StartCommand)
 @click.argument("words", metavar="INTENT", default="")
 @click.option("--intent", "named_intent", metavar="TEXT", help="The intent, where it could be taken for a verb.")
 @repo_option
 @click.option("--base", metavar="REV", help="The commit to start from; default: HEAD.")
-@click.option("--engine", metavar="SPEC", help="Who works: `command:PROGRAM ARGUMENTS`; default: your settings.")
+@click.option(
+    "--engine", type=ENGINE, metavar="SPEC", help="Who works: `command:PROGRAM ARGUMENTS`; default: your settings."
+)
 @click.option("--model", metavar="NAME", help="The model that the engine is to use.")
 @click.option(
     "--contract",
@@ -137,6 +124,7 @@ def consent_options(command: F) -> F:
 @click.option("--jobs", type=COUNT, default=1, help="How many checks marked `parallel` run side by side.")
 @race_options
 @consent_options
+@quiet_option
 @json_option
 def start(
     words: str,
@@ -144,6 +132,7 @@ def start(
     repo: Path,
     yes: bool,
     allow_dependency_change: bool,
+    quiet: bool,
     as_json: bool,
     **asked: Any,
 ) -> None:
@@ -167,7 +156,7 @@ def start(
         raise InputError("the intent is given twice: as an argument and with --intent; choose")
     check_race_options(asked)
     request = request_of(named_intent or words, repo.absolute(), asked)
-    consent = Consent(as_json=as_json, yes=yes, allow_dependency_change=allow_dependency_change)
+    consent = Consent(as_json=as_json, quiet=quiet, yes=yes, allow_dependency_change=allow_dependency_change)
     if asked["race"] is not None:
         begin_race(request, asked, consent)
     begin(request, consent)
@@ -247,10 +236,22 @@ def diff_command(session: str, repo: Path) -> None:
 @command.command("approve")
 @id_argument
 @deliver_option
+@consent_options
 @repo_option
+@quiet_option
 @json_option
-def approve_command(session: str, deliver: str | None, repo: Path, as_json: bool) -> None:
+def approve_command(
+    session: str,
+    deliver: str | None,
+    yes: bool,
+    allow_dependency_change: bool,
+    repo: Path,
+    quiet: bool,
+    as_json: bool,
+) -> None:
     """Agree to what a session waits for: its contract, or the delivery of its verified change.
+
+    What comes after an agreed contract is asked about in its turn, unless --yes is said now.
 
     \b
     Examples:
@@ -272,10 +273,11 @@ def approve_command(session: str, deliver: str | None, repo: Path, as_json: bool
         answer = Approve(by, Deliver(deliver) if deliver else None) if is_change else Accept(str(by))
         return await sessions.resume(story.id, Once(answer, person), view)
 
+    consent = Consent(as_json=as_json, quiet=quiet, yes=yes, allow_dependency_change=allow_dependency_change)
     race = undecided_race_of(story) if story.state is State.CONTRACT_PROPOSED else None
     if race is not None:
-        go_on_with_race(race, Consent(as_json=as_json), lambda _, person: _accepting(story, person))
-    go_on(story, Consent(as_json=as_json), approve)
+        go_on_with_race(race, consent, lambda _, person: _accepting(story, person))
+    go_on(story, consent, approve)
 
 
 async def _accepting(story: Story, person: Person) -> Person:
@@ -286,15 +288,18 @@ async def _accepting(story: Story, person: Person) -> Person:
 @id_argument
 @consent_options
 @repo_option
+@quiet_option
 @json_option
-def resume_command(session: str, yes: bool, allow_dependency_change: bool, repo: Path, as_json: bool) -> None:
+def resume_command(
+    session: str, yes: bool, allow_dependency_change: bool, repo: Path, quiet: bool, as_json: bool
+) -> None:
     """Go on with a session from the last state that it was safe in; or with a race, and so with all that are in it.
 
     \b
     Example:
       trueup code resume 0v0r
     """
-    consent = Consent(as_json=as_json, yes=yes, allow_dependency_change=allow_dependency_change)
+    consent = Consent(as_json=as_json, quiet=quiet, yes=yes, allow_dependency_change=allow_dependency_change)
     named = find_race(session)
     if named is not None:
         go_on_with_race(named, consent)
@@ -309,9 +314,10 @@ def resume_command(session: str, yes: bool, allow_dependency_change: bool, repo:
 @click.argument("words", metavar="[ID] WORDS", nargs=-1, required=True)
 @consent_options
 @repo_option
+@quiet_option
 @json_option
 def respond_command(
-    words: tuple[str, ...], yes: bool, allow_dependency_change: bool, repo: Path, as_json: bool
+    words: tuple[str, ...], yes: bool, allow_dependency_change: bool, repo: Path, quiet: bool, as_json: bool
 ) -> None:
     """Say something to a session: what its contract or its change lacks, or a word for the engine's next prompt.
 
@@ -331,7 +337,7 @@ def respond_command(
             f"session {story.id} waits for its contract, and no model was named that could revise it: `trueup code "
             f"resume {story.id}` on a terminal lets you edit it; start with --generate CMD to have it revised by words"
         )
-    consent = Consent(as_json=as_json, yes=yes, allow_dependency_change=allow_dependency_change)
+    consent = Consent(as_json=as_json, quiet=quiet, yes=yes, allow_dependency_change=allow_dependency_change)
     race = undecided_race_of(story) if story.state is not State.NEEDS_APPROVAL else None
     if race is not None and with_sessions(lambda sessions: sessions.owner(story.id)) is None:
         go_on_with_race(race, consent, lambda sessions, person: sessions.answering(story, text, person))

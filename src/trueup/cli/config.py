@@ -16,7 +16,12 @@ from ._shared import json_option, show
 
 @click.group()
 def command() -> None:
-    """Settings, and where each one came from."""
+    """Settings, and where each one came from.
+
+    \b
+    Example:
+      trueup config show
+    """
 
 
 @command.command("show")

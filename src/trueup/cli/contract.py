@@ -26,15 +26,21 @@ from trueup.core.settings import resolve
 from trueup.model import Retry, chosen_model, generate_for
 
 from ._main import EXIT_NO, tell
-from ._shared import json_option, read_stdin, run_async, show
+from ._shared import json_option, quiet_option, read_stdin, run_async, show
 from ._used import used_text
+from ._waiting import Waiting
 
 REPO = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.group()
 def command() -> None:
-    """Outcome contracts: what "done" means for a change, as commands."""
+    """Outcome contracts: what "done" means for a change, as commands.
+
+    \b
+    Example:
+      trueup contract derive --offline -o contract.yaml && trueup contract validate contract.yaml
+    """
 
 
 @command.command("derive")
@@ -45,6 +51,7 @@ def command() -> None:
 @click.option("--max-attempts", type=click.IntRange(min=1), help="How often the model may try.")
 @click.option("--repo", type=REPO, default=".", help="The repository; default: the working folder.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the contract to a .json or .yaml file.")
+@quiet_option
 @json_option
 def derive_command(
     intent: str,
@@ -54,6 +61,7 @@ def derive_command(
     max_attempts: int | None,
     repo: Path,
     output: Path | None,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Write a contract for INTENT, by a model or offline from the repository.
@@ -70,12 +78,12 @@ def derive_command(
     if sum((offline, model is not None, generate is not None)) > 1:
         raise InputError("--offline asks no model, --model and --generate each name one: choose")
     if offline:
-        offline_derivation = derive_offline(repo, intent)
+        with Waiting("looking at the repository", quiet=quiet or as_json):
+            offline_derivation = derive_offline(repo, intent)
         contract, extra = offline_derivation.contract, _offline_data(offline_derivation)
     else:
-        derivation = _derive_by_model(
-            intent, {"model": model, "generate": generate, "max_attempts": max_attempts}, repo
-        )
+        flags = {"model": model, "generate": generate, "max_attempts": max_attempts}
+        derivation = _derive_by_model(intent, flags, repo, quiet=quiet)
         contract = derivation.contract
         extra = {"attempts": derivation.attempts, "usage": msgspec.to_builtins(derivation.usage)}
     if output is not None:
@@ -84,7 +92,7 @@ def derive_command(
     show(data, _derived_text(contract, extra, output), as_json=as_json)
 
 
-def _derive_by_model(intent: str, flags: dict[str, Any], repo: Path) -> Derivation:
+def _derive_by_model(intent: str, flags: dict[str, Any], repo: Path, *, quiet: bool) -> Derivation:
     if not intent.strip():
         raise InputError('say what is to be done: trueup contract derive "add a --version flag"')
     settings = resolve(flags, folder=repo).settings
@@ -95,13 +103,16 @@ def _derive_by_model(intent: str, flags: dict[str, Any], repo: Path) -> Derivati
             "no model to ask: give --model NAME or --generate CMD, set `model` or `generate` in your settings, set "
             "ANTHROPIC_API_KEY or OPENAI_API_KEY, or use --offline to propose the checks that the repository already has"
         )
-    derivation = run_async(derive(generate_for(spec, _tell_retry), intent, summarize(repo), settings.max_attempts))
-    tell(f"asked {spec}: {used_text(derivation.usage)}")
+    with Waiting(f"asking {spec}", quiet=quiet) as waiting:
+
+        async def tell_retry(retry: Retry) -> None:
+            if not quiet:
+                waiting.say(str(retry))
+
+        derivation = run_async(derive(generate_for(spec, tell_retry), intent, summarize(repo), settings.max_attempts))
+    if not quiet:
+        tell(f"asked {spec}: {used_text(derivation.usage)}")
     return derivation
-
-
-async def _tell_retry(retry: Retry) -> None:
-    tell(str(retry))
 
 
 def _offline_data(derivation: OfflineDerivation) -> dict[str, Any]:

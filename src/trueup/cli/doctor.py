@@ -5,22 +5,30 @@ from __future__ import annotations
 import click
 import msgspec
 
-from trueup.workspace import Diagnosis, diagnose
+from trueup.workspace import Diagnosis
 
+from ._doctor_parts import examine
 from ._main import EXIT_NO
-from ._shared import json_option, run_async, show
+from ._shared import json_option, quiet_option, run_async, show
+from ._waiting import Waiting
 
 
 @click.command()
+@quiet_option
 @json_option
-def command(as_json: bool) -> None:
+def command(quiet: bool, as_json: bool) -> None:
     """Say what works on this machine, and how to mend what does not. Exit 1 where something needed is missing.
 
+    The sandbox is tried out, every agent is asked for its version and login (no model is called), the database is
+    opened, and the port of `trueup serve` looked at. What does not answer in time is told too.
+
     \b
-    Example:
+    Examples:
       trueup doctor
+      trueup doctor --json
     """
-    found = run_async(diagnose())
+    with Waiting("trying everything out", quiet=quiet or as_json):
+        found = run_async(examine())
     show(msgspec.to_builtins(found), "\n".join(_line(each) for each in found), as_json=as_json)
     if any(each.required and not each.ok for each in found):
         raise click.exceptions.Exit(EXIT_NO)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from trueup.core.errors import InputError, TrueupError
+from trueup.core.errors import InputError
 from trueup.harness import (
     HARNESSES,
     HarnessRequest,
@@ -23,10 +23,12 @@ from trueup.harness import (
 )
 
 from ._code_group import PositiveNumber
-from ._harness_run import exit_code_of, harness_of_user, oneharness_exit_code_of, run_here
+from ._harness_run import exit_code_of, harness_of_user, oneharness_exit_code_of, probed, run_here
 from ._harness_show import Compact, Plain, Quiet, Show, Stream, known_data, known_text, probe_text
 from ._main import EXIT_ENGINE, tell
-from ._shared import json_option, run_async, show
+from ._shared import json_option, quiet_option, run_async, show
+from ._values import HARNESS
+from ._waiting import Waiting
 
 MOST_SECONDS = 10**9
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -56,12 +58,19 @@ SECONDS = Seconds()
 
 @click.group()
 def command() -> None:
-    """Agent programs: which there are, whether they can be used, and having one work on a prompt."""
+    """Agent programs: which there are, whether they can be used, and having one work on a prompt.
+
+    \b
+    Examples:
+      trueup harness list
+      trueup harness run codex "what does this repository do?"
+    """
 
 
 @command.command("list")
+@quiet_option
 @json_option
-def list_command(as_json: bool) -> None:
+def list_command(quiet: bool, as_json: bool) -> None:
     """List the agents that trueup knows: whether each is installed and logged in, and what it can be asked for.
 
     \b
@@ -70,7 +79,8 @@ def list_command(as_json: bool) -> None:
     """
 
     names = harness_names(os.environ, Path.cwd())
-    found = run_async(_probe_all(names))
+    with Waiting("asking every agent", quiet=quiet or as_json):
+        found = run_async(_all_probed(names))
     able = [capabilities_of(name, os.environ, Path.cwd()) for name in names]
     data = [known_data(*each) for each in zip(found, able, strict=True)]
     text = "\n".join(known_text(*each) for each in zip(found, able, strict=True))
@@ -79,43 +89,31 @@ def list_command(as_json: bool) -> None:
     show(data, text, as_json=as_json)
 
 
-async def _probe_all(names: list[str]) -> list[Probe]:
-    return await asyncio.gather(*(_probe(name) if name in HARNESSES else _probe_guest(name) for name in names))
-
-
-async def _probe_guest(name: str) -> Probe:
-    """As `_probe`, of an agent that a plugin may have brought: what that raises must not hide the others."""
-    try:
-        return await _probe(name)
-    except TrueupError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever a plugin raises is the plugin's
-        return Probe(harness=name, installed=False, note=f"{type(error).__name__}: {error}")
+async def _all_probed(names: list[str]) -> list[Probe]:
+    return await asyncio.gather(*map(probed, names))
 
 
 @command.command("probe")
-@click.argument("name")
+@click.argument("name", type=HARNESS)
+@quiet_option
 @json_option
-def probe_command(name: str, as_json: bool) -> None:
+def probe_command(name: str, quiet: bool, as_json: bool) -> None:
     """Say whether the agent NAME can be used; no model is called. Exit 3: not installed, or not logged in.
 
     \b
     Example:
       trueup harness probe claude-code
     """
-    found = run_async(_probe(name))
+    with Waiting(f"asking {name}", quiet=quiet or as_json):
+        found = run_async(harness_of_user(name).probe())
     show(msgspec.to_builtins(found), probe_text(found), as_json=as_json)
     if not found.installed or found.logged_in is False:
         raise click.exceptions.Exit(EXIT_ENGINE)
 
 
-async def _probe(name: str) -> Probe:
-    return await harness_of_user(name).probe()
-
-
 @command.command("run")
-@click.argument("words", metavar="NAME [PROMPT]", nargs=-1)
-@click.option("--harness", "named", metavar="NAME", help="The agent, where NAME is not given.")
+@click.argument("words", metavar="NAME [PROMPT]", nargs=-1, type=HARNESS)
+@click.option("--harness", "named", type=HARNESS, metavar="NAME", help="The agent, where NAME is not given.")
 @click.option("--prompt-file", type=FILE, help="Where the prompt is, if not in PROMPT; - for stdin.")
 @click.option("--system", metavar="TEXT", help="Instructions beside the prompt.")
 @click.option("--system-file", type=FILE, help="Where they are instead; - for stdin.")
@@ -146,6 +144,7 @@ async def _probe(name: str) -> Probe:
 @click.option(
     "--compact", is_flag=True, help="Print one line of JSON as oneharness does. Exit 0: ok; 1: anything else."
 )
+@quiet_option
 @json_option
 def run_command(words: tuple[str, ...], **asked: Any) -> None:
     """Have the agent NAME work on PROMPT in a folder, as you and without a sandbox.
@@ -159,25 +158,34 @@ def run_command(words: tuple[str, ...], **asked: Any) -> None:
       trueup harness run codex "make the tests pass" --mode edit --timeout 600 --json
       trueup harness run --harness codex --compact --timeout 120 --prompt-file - < prompt.txt
     """
-    view = _view(asked)
     name, said = _name_and_prompt(words, asked["named"])
+    waiting = Waiting(f"{name} works", quiet=asked["quiet"] or _is_for_programs(asked))
+    view = _view(asked, waiting)
     harness = harness_of_user(name, user_config=asked["agent_config"] == "user")
     request = _request(said, asked)
     capabilities_of(name, os.environ, Path.cwd()).refuse_beyond(name, request)
-    tell(f"{name} works in {request.cwd} as you, without a sandbox; mode {request.mode.value}")
-    result = run_async(run_here(harness, request, view))
+    if not asked["quiet"]:
+        tell(f"{name} works in {request.cwd} as you, without a sandbox; mode {request.mode.value}")
+    with waiting:
+        result = run_async(run_here(harness, request, view))
     view.conclude(result)
     raise click.exceptions.Exit(oneharness_exit_code_of(result) if asked["compact"] else exit_code_of(result))
 
 
-def _view(asked: dict[str, Any]) -> Show:
+def _is_for_programs(asked: dict[str, Any]) -> bool:
+    return any(asked[form] for form in ("compact", "stream", "as_json"))
+
+
+def _view(asked: dict[str, Any], waiting: Waiting) -> Show:
     if asked["compact"] and (asked["stream"] or asked["as_json"]):
         raise InputError("--compact is a form of output of its own, as --json and --stream are: choose")
     if asked["compact"]:
         return Compact()
     if asked["stream"]:
         return Stream()
-    return Quiet() if asked["as_json"] else Plain()
+    if asked["as_json"]:
+        return Quiet()
+    return Plain(str(asked["folder"].absolute()), None if asked["quiet"] else waiting.say)
 
 
 def _request(said: str | None, asked: dict[str, Any]) -> HarnessRequest:

@@ -27,7 +27,12 @@ class StopInput(msgspec.Struct):
 
 @click.group()
 def command() -> None:
-    """trueup as a hook of an interactive agent: it may stop when the change is done, and not before."""
+    """trueup as a hook of an interactive agent: it may stop when the change is done, and not before.
+
+    \b
+    Example:
+      trueup hook install claude-code
+    """
 
 
 @command.command("stop")

@@ -13,15 +13,17 @@ from trueup.core.errors import InputError
 from trueup.core.files import write_whole
 from trueup.core.settings import PROJECT_FILE
 
-from ._shared import json_option, show
+from ._shared import json_option, quiet_option, show
+from ._waiting import Waiting
 
 
 @click.command()
 @click.option(
     "--repo", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The repository."
 )
+@quiet_option
 @json_option
-def command(repo: Path, as_json: bool) -> None:
+def command(repo: Path, quiet: bool, as_json: bool) -> None:
     """Propose a trueup.yaml: the checks and the setup that the repository already has. Never overwrites one.
 
     \b
@@ -31,7 +33,8 @@ def command(repo: Path, as_json: bool) -> None:
     target = repo / PROJECT_FILE
     if os.path.lexists(target):
         raise InputError(f"{target} is already there and stays as it is; edit it, or remove it first")
-    derivation = derive_offline(repo)
+    with Waiting("looking at the repository", quiet=quiet or as_json):
+        derivation = derive_offline(repo)
     text = project_text(derivation)
     write_whole(target, text)
     advice = f"written to {target}; read it, commit it, and agree to it with `trueup trust`"

@@ -20,7 +20,12 @@ from ._shared import json_option, run_async, show
 
 @click.group()
 def command() -> None:
-    """What agents and clients may do, as rules: list, test."""
+    """What agents and clients may do, as rules: list, test.
+
+    \b
+    Example:
+      trueup policy test .trueup/policy.yaml 'git push --force'
+    """
 
 
 @command.command("list")

@@ -19,7 +19,9 @@ from ._main import EXIT_NO, tell
 from ._runs_export import export, send
 from ._runs_view import found_text, left_out, pruned_text, run_line, shown, step_line, whole_text
 from ._runs_when import moment
-from ._shared import T, harmless_json, is_terminal, json_option, run_async, show
+from ._shared import T, harmless_json, is_terminal, json_option, quiet_option, run_async, show
+from ._values import RUN
+from ._waiting import Waiting
 
 MOST_SHOWN = 500
 MOST = 1_000_000_000
@@ -32,6 +34,11 @@ def command() -> None:
     """What happened: recorded runs, their records, and whether they are whole.
 
     A RUN is named by its id or the beginning of it.
+
+    \b
+    Examples:
+      trueup runs list
+      trueup runs show 0v0r
     """
 
 
@@ -54,7 +61,7 @@ def list_command(kind: str | None, agent: str | None, limit: int, as_json: bool)
 
 
 @command.command("show")
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option("--full", is_flag=True, help="Print every record whole.")
 @click.option("--after", type=click.IntRange(-1, MOST), default=-1, metavar="SEQ", help="Begin after this record.")
 @click.option("--limit", type=COUNT, help="How many records at most; default: 500, and all for --json.")
@@ -81,7 +88,7 @@ def show_command(run: str, full: bool, after: int, limit: int | None, as_json: b
 
 
 @command.command("tail")
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option("-n", "--lines", type=click.IntRange(min=0), help="Begin with the last N records; default: all.")
 @json_option
 def tail_command(run: str, lines: int | None, as_json: bool) -> None:
@@ -110,6 +117,7 @@ def tail_command(run: str, lines: int | None, as_json: bool) -> None:
 @click.option("--status", type=click.Choice(STATUSES), help="Only in runs that stand so.")
 @click.option("--since", callback=moment, metavar="TIME", help="Only records since: 30d, 12h, 2026-01-31.")
 @click.option("--limit", type=COUNT, default=20, show_default=True, help="How many at most.")
+@quiet_option
 @json_option
 def search_command(
     words: str,
@@ -118,6 +126,7 @@ def search_command(
     status: str | None,
     since: str | None,
     limit: int,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Find records that have all WORDS, the latest first: in intents, prompts, tools, outputs, answers, checks, events.
@@ -130,20 +139,22 @@ def search_command(
       trueup runs search "timeout pytest"
       trueup runs search '"connection refused"' --since 7d
     """
-    found = _with_store(
-        lambda store: store.search(words, kind=kind, agent_id=agent, status=status, since=since, limit=limit)
-    )
+    with Waiting("searching", quiet=quiet or as_json):
+        found = _with_store(
+            lambda store: store.search(words, kind=kind, agent_id=agent, status=status, since=since, limit=limit)
+        )
     text = "\n".join(found_text(each) for each in found) or "nothing found"
     show(msgspec.to_builtins(found), text, as_json=as_json)
 
 
 @command.command("export")
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option("--format", "form", type=click.Choice(["jsonl", "otlp", "html"]), default="jsonl", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of to stdout.")
 @click.option("--endpoint", metavar="URL", help="Send OTLP to a collector, as http://HOST:4318, instead of writing it.")
 @click.option("--content", is_flag=True, help="OTLP: with prompts, parameters, outputs and answers.")
-def export_command(run: str, form: str, output: Path | None, endpoint: str | None, content: bool) -> None:
+@quiet_option
+def export_command(run: str, form: str, output: Path | None, endpoint: str | None, content: bool, quiet: bool) -> None:
     """Export RUN: every record as a line of JSON, OpenTelemetry spans, or a page that stands alone.
 
     \b
@@ -164,7 +175,12 @@ def export_command(run: str, form: str, output: Path | None, endpoint: str | Non
         else:
             await export(store, info, form, output, content=content)
 
-    _with_store(work)
+    # What scrolls by shows well enough that something happens.
+    scrolls = output is None and endpoint is None and is_terminal(sys.stdout)
+    with Waiting(f"exporting {run}", quiet=quiet or scrolls):
+        _with_store(work)
+    if output is not None and str(output) != "-" and not quiet:
+        tell(f"written: {output}")
 
 
 @command.command("prune")
@@ -173,9 +189,10 @@ def export_command(run: str, form: str, output: Path | None, endpoint: str | Non
 @click.option("--kind", help="Only runs of this kind.")
 @click.option("--dry-run", is_flag=True, help="Only say which.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@quiet_option
 @json_option
 def prune_command(
-    older_than: str | None, keep: int | None, kind: str | None, dry_run: bool, yes: bool, as_json: bool
+    older_than: str | None, keep: int | None, kind: str | None, dry_run: bool, yes: bool, quiet: bool, as_json: bool
 ) -> None:
     """Remove runs that have ended, and give their space back.
 
@@ -189,21 +206,23 @@ def prune_command(
     if older_than is None and keep is None:
         raise InputError("say which runs are to go: --older-than 30d, or --keep 100")
 
-    async def prune(store: RunStore, *, dry_run: bool) -> Pruned:
-        return await store.prune(before=older_than, keep=keep or 0, kind=kind, dry_run=dry_run)
+    def prune(what: str, *, dry_run: bool) -> Pruned:
+        with Waiting(what, quiet=quiet or as_json):
+            return _with_store(lambda store: store.prune(before=older_than, keep=keep or 0, kind=kind, dry_run=dry_run))
 
-    found = _with_store(lambda store: prune(store, dry_run=True))
+    found = prune("looking for what would go", dry_run=True)
     if not dry_run and found.runs:
         _ask(found, yes=yes)
     if not dry_run:
-        found = _with_store(lambda store: prune(store, dry_run=False))
+        found = prune("removing runs", dry_run=False)
     show(msgspec.to_builtins(found), pruned_text(found, dry_run=dry_run), as_json=as_json)
 
 
 @command.command("verify")
-@click.argument("run")
+@click.argument("run", type=RUN)
+@quiet_option
 @json_option
-def verify_command(run: str, as_json: bool) -> None:
+def verify_command(run: str, quiet: bool, as_json: bool) -> None:
     """Say whether RUN is as it was written: exit 0, or 1 with where it breaks.
 
     Every record carries the hash of the one before it, and the run remembers the last. A record or payload that was
@@ -218,7 +237,8 @@ def verify_command(run: str, as_json: bool) -> None:
         info = await store.find(run)
         return info.run_id, await store.verify(info.run_id)
 
-    run_id, found = _with_store(verify)
+    with Waiting(f"verifying {run}", quiet=quiet or as_json):
+        run_id, found = _with_store(verify)
     text = f"{run_id}: whole, {_count(found.records)}" if found.ok else f"{run_id}: broken: {found.problem}"
     show({"run_id": run_id, **msgspec.to_builtins(found)}, text, as_json=as_json)
     if not found.ok:

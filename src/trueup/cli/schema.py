@@ -12,7 +12,12 @@ from trueup.core.schemas import read_schema, written_schema
 
 @click.group()
 def command() -> None:
-    """JSON Schemas of what trueup reads and writes."""
+    """JSON Schemas of what trueup reads and writes.
+
+    \b
+    Example:
+      trueup schema contract > contract.schema.json
+    """
 
 
 @command.command("contract")

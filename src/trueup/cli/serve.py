@@ -12,6 +12,7 @@ import msgspec
 from trueup.core.text import visible
 from trueup.daemon import DEFAULT_PORT, Daemon, Listening, Pages, ServeOptions, serve
 
+from ._database import named_database
 from ._main import tell
 from ._shared import json_option
 
@@ -50,6 +51,7 @@ def command(port: int, no_auth: bool, database_url: str | None, otlp_endpoint: s
         click.echo(msgspec.json.encode(where) if as_json else visible(_text(where)))
 
     _run(serve(options, told, warned=tell, pages=_pages))
+    tell(f"stopped; what was recorded is in {named_database(database_url)}")
 
 
 def _pages(daemon: Daemon) -> Pages:

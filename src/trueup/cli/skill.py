@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._main import EXIT_NO
-from ._shared import json_option, show
+from ._shared import json_option, quiet_option, show
+from ._waiting import Waiting
 
 if TYPE_CHECKING:
     from trueup.skills import Finding
@@ -19,14 +20,21 @@ if TYPE_CHECKING:
 
 @click.group()
 def command() -> None:
-    """Skills: validate them, begin to test them, and a provider without a model."""
+    """Skills: validate them, begin to test them, and a provider without a model.
+
+    \b
+    Examples:
+      trueup skill validate skills/
+      trueup skill init my-skills
+    """
 
 
 @command.command("validate")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Warnings fail too.")
+@quiet_option
 @json_option
-def validate_command(paths: tuple[Path, ...], strict: bool, as_json: bool) -> None:
+def validate_command(paths: tuple[Path, ...], strict: bool, quiet: bool, as_json: bool) -> None:
     """Hold every SKILL.md in or below PATH against the Agent Skills specification: exit 0, or 1 with what is wrong.
 
     \b
@@ -36,8 +44,9 @@ def validate_command(paths: tuple[Path, ...], strict: bool, as_json: bool) -> No
     """
     from trueup.skills import find_skills, validate
 
-    skills = find_skills(paths)
-    findings = validate(skills)
+    with Waiting("reading skills", quiet=quiet or as_json):
+        skills = find_skills(paths)
+        findings = validate(skills)
     errors = sum(finding.severity == "error" for finding in findings)
     fails = bool(findings) if strict else bool(errors)
     show(_as_data(skills, findings, fails), _as_text(skills, findings), as_json=as_json)

@@ -13,7 +13,8 @@ from trueup.core.text import visible, writable
 
 from ._code_run import with_sessions
 from ._runs_when import moment
-from ._shared import json_option, show
+from ._shared import json_option, quiet_option, show
+from ._waiting import Waiting
 
 _HEAD = ("sessions", "judged", "verified", "95 %", "iterations", "cost", "time", "cheats", "failures")
 
@@ -40,8 +41,9 @@ def parse_by(_ctx: click.Context, _param: click.Parameter, value: str) -> list[B
 @click.option(
     "--since", callback=moment, metavar="WHEN", help="Only sessions that began since then: `30d`, `2026-01-31`."
 )
+@quiet_option
 @json_option
-def command(by: list[By], since: str | None, as_json: bool) -> None:
+def command(by: list[By], since: str | None, quiet: bool, as_json: bool) -> None:
     """Show what recorded sessions of `trueup code` say about engines and models.
 
     A session is judged once a change of it was verified, or it failed by its engine. The verified rate is of the judged
@@ -57,7 +59,8 @@ def command(by: list[By], since: str | None, as_json: bool) -> None:
     async def read(sessions: Sessions) -> list[Trial | Unreadable]:
         return [each async for each in recorded_trials(sessions, since=since)]
 
-    found = with_sessions(read)
+    with Waiting("reading sessions", quiet=quiet or as_json):
+        found = with_sessions(read)
     tallies = tally((each for each in found if isinstance(each, Trial)), by)
     notes = [*compare(tallies), *_left_out([each for each in found if isinstance(each, Unreadable)])]
     show(stats_data(tallies, notes), stats_text(tallies, notes), as_json=as_json)

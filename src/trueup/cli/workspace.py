@@ -7,12 +7,19 @@ import msgspec
 
 from trueup.workspace import KeptWorkspace, cache_folder, clean_workspaces, list_workspaces
 
-from ._shared import json_option, show
+from ._shared import json_option, quiet_option, show
+from ._waiting import Waiting
 
 
 @click.group()
 def command() -> None:
-    """Checkouts in which agents work."""
+    """Checkouts in which agents work.
+
+    \b
+    Examples:
+      trueup workspace list
+      trueup workspace clean --suspended
+    """
 
 
 @command.command("list")
@@ -31,15 +38,17 @@ def list_command(as_json: bool) -> None:
 @click.option(
     "--suspended", is_flag=True, help="Also those of sessions that wait; they are made anew from what is kept."
 )
+@quiet_option
 @json_option
-def clean_command(suspended: bool, as_json: bool) -> None:
+def clean_command(suspended: bool, quiet: bool, as_json: bool) -> None:
     """Remove workspaces whose owner is proven to be gone. One that somebody works in stays.
 
     \b
     Example:
       trueup workspace clean
     """
-    removed = clean_workspaces(cache_folder() / "repositories", suspended_too=suspended)
+    with Waiting("removing workspaces", quiet=quiet or as_json):
+        removed = clean_workspaces(cache_folder() / "repositories", suspended_too=suspended)
     _show(removed, "nothing to remove", as_json=as_json)
 
 
