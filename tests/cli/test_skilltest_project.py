@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 
 import pytest
@@ -76,11 +77,11 @@ evals:
 
 @pytest.fixture
 def project(tmp_path):
+    programs = {"PYTHON": sys.executable, "PROVIDER": str(trueup.testing.provider.__file__)}
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = text.replace("PYTHON", sys.executable).replace("PROVIDER", str(trueup.testing.provider.__file__))
-        path.write_text(text)
+        path.write_text(re.sub("|".join(programs), lambda found: programs[found[0]], text))
     return tmp_path
 
 

@@ -158,7 +158,7 @@ async def test_cells_that_ended_are_not_run_again_until_the_skill_changes(author
     assert (await author.trueup("cache", "list")).stdout.text == "nothing is kept\n"
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_an_interrupted_run_leaves_a_partial_report_and_no_process(author, sent):
     author.case("a-greets")
     author.case("b-sleeps", "Sleep.")

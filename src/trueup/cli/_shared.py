@@ -86,12 +86,15 @@ def told_if_interrupted(where: str) -> Iterator[None]:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end; SIGTERM cancels as Ctrl-C does, so that everything that was started is ended first."""
+    """Run to the end; SIGTERM and a terminal that goes cancel as Ctrl-C does, so that what was started is ended first."""
 
     async def cancellable() -> T:
         task = asyncio.current_task()
         if task is not None:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                # Whoever started us with `nohup` wants us to go on.
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    asyncio.get_running_loop().add_signal_handler(number, task.cancel)
         return await work
 
     try:

@@ -32,6 +32,7 @@ from ._test_view import Views
 
 COUNT = click.IntRange(min=1, max=10**9)
 JOBS = click.IntRange(min=1, max=10_000)
+REPEATS = click.IntRange(min=1, max=10_000)
 FILE = click.Path(path_type=Path)
 
 
@@ -78,7 +79,7 @@ def showing_options(command: F) -> F:
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=FILE)
 @click.option("--platform", multiple=True, metavar="NAME", help="Harnesses, for those configured.")
 @click.option("--model", multiple=True, metavar="NAME", help="Models, for those configured.")
-@click.option("--repeat", type=COUNT, default=1, show_default=True, help="How often every case runs.")
+@click.option("--repeat", type=REPEATS, default=1, show_default=True, help="How often every case runs.")
 @click.option("--filter", multiple=True, metavar="TEXT", help="Cases with this in their name, or a glob of it.")
 @click.option("--max-turns", type=COUNT, help="Replies that a simulated user may ask for.")
 @click.option("--baseline", is_flag=True, help="Run every case without the skill too, and show what it changes.")

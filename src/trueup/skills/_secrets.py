@@ -48,8 +48,10 @@ class Secrets:
                 return self.text(value) if type(value) is str else value
             case dict():
                 return {self._hidden(key): self._hidden(each) for key, each in value.items()}
-            case list() | tuple():
-                return type(value)(self._hidden(each) for each in value)
+            case list():
+                return [self._hidden(each) for each in value]
+            case tuple():
+                return tuple(self._hidden(each) for each in value)
             case Struct():
                 fields = value.__struct_fields__
                 return replace(value, **{name: self._hidden(getattr(value, name)) for name in fields})

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from matrix_parts import QUICK, ScriptedProvider, case_named, dollars
 from trueup.core.errors import InputError, Kind
+from trueup.skills._case import Workspace
 from trueup.skills._matrix import (
     CellCache,
     MatrixRequest,
@@ -81,6 +82,40 @@ async def test_an_entry_that_cannot_be_read_is_as_good_as_absent_and_is_written_
         report = await run_matrix(request_for("a"), provider, cache=cache)
         assert (report.passed, provider.replies) == (True, 1), broken
         assert entry.read_text().startswith('{"case":"a"')
+
+
+async def test_a_name_that_is_no_text_breaks_nothing(request_for, config, cache):
+    odd = replace(config, models=("m\udcff",))
+    for cached in (False, True):
+        report = await run_matrix(request_for("a", config=odd), greeting(), cache=cache)
+        assert [(cell.passed, cell.cached) for cell in report.runs] == [(True, cached)]
+
+
+async def test_what_could_not_be_judged_then_is_no_baseline_now(request_for):
+    async def refuse(request):
+        raise ProviderError("respond", "nobody is signed in", kind=Kind.AUTH)
+
+    broken = await run_matrix(request_for("a", baseline=True), ScriptedProvider(refuse))
+    stored = StoredBaseline(broken.runs)
+    report = await run_matrix(request_for("a", baseline=True, stored_baseline=stored), greeting())
+    assert [(cell.arm, cell.passed) for cell in report.runs] == [(Arm.WITH, True), (Arm.WITHOUT, True)]
+    assert any("could not be judged" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("what", ["skill", "fixture"])
+async def test_what_changed_while_it_ran_is_not_kept_as_what_it_was_before(request_for, cache, skill, tmp_path, what):
+    fixture = tmp_path / "fixture"
+    fixture.mkdir()
+    case = replace(case_named("a", skill), workspace=Workspace(folder=str(fixture)))
+
+    async def edit(request):
+        ({"skill": skill, "fixture": fixture}[what] / "notes.md").write_text("more")
+        return AssistantTurn(message="Hello")
+
+    report = await run_matrix(request_for(cases=(case,)), ScriptedProvider(edit), cache=cache)
+    assert report.passed
+    assert any("changed while" in note for note in report.notes)
+    assert not list((tmp_path / "cells").glob("*/*.json"))
 
 
 async def test_an_error_is_not_kept(request_for, cache, tmp_path):

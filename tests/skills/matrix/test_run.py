@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from matrix_parts import QUICK, ScriptedProvider, case_named, dollars
 from trueup.core.errors import InputError, Kind
+from trueup.skills._case import Match, Mock
 from trueup.skills._matrix import Limits, Matrix, MatrixRequest, matching, run_matrix
-from trueup.skills._model import AssistantTurn, Judgement, ProviderError
+from trueup.skills._model import AssistantTurn, Judgement, Needs, ProviderError
 from trueup.skills._report import Arm, CellStatus
 
 
@@ -263,3 +264,24 @@ def test_cases_are_picked_by_a_part_of_their_name_or_a_glob(skill):
 async def test_no_case_is_no_run(request_for):
     with pytest.raises(InputError, match="there is no case to run"):
         await run_matrix(request_for(), ScriptedProvider())
+
+
+async def test_what_cases_need_is_asked_for_before_anything_is_spent(request_for, skill):
+    asked = []
+
+    class Prepared(ScriptedProvider):
+        async def prepare(self, platforms, needs):
+            asked.append(needs)
+            return dict.fromkeys(platforms, "1.0")
+
+        async def respond(self, request):
+            return AssistantTurn(message="Hello", mock_calls=())
+
+    mocks = (Mock(name="push", match=Match(tool="Bash"), stub="ok"), Mock(name="seen", match=Match(tool="Read")))
+    mocked = replace(case_named("a", skill), mocks=mocks)
+    for case in (case_named("plain", skill), case_named("judged", skill, judged=True), mocked):
+        await run_matrix(request_for(cases=(case,)), Prepared())
+    plain, judged, watched = asked
+    assert plain == Needs()
+    assert judged == Needs(judge=True)
+    assert watched == Needs(mocks=True, mock_actions=("stub",))

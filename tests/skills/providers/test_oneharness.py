@@ -228,8 +228,8 @@ async def test_events_and_usage_are_read(oneharness, asking, request_to):
     turn = await asking.respond(request_to())
     assert turn.events_told
     assert turn.events == (
-        ToolEvent(kind="tool_call", name="Bash", input={"command": "ls"}, index=0, id="c"),
-        ToolEvent(kind="tool_result", name="Bash", output="a", index=1, id="c", ok=True),
+        ToolEvent(kind="tool_call", name="Bash", input={"command": "ls"}, index=0, id="c", tool_kind="shell"),
+        ToolEvent(kind="tool_result", name="Bash", output="a", index=1, id="c", tool_kind="shell", ok=True),
     )
     assert turn.usage == Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=0)
     oneharness.says({"text": "a", "events": None, "usage": dict.fromkeys(usage)})

@@ -53,6 +53,20 @@ def test_a_verdict_that_was_quoted_from_the_transcript_does_not_count():
     refusal('{"value": 1} {"value": true}', SCORE)
 
 
+@pytest.mark.parametrize(
+    "own",
+    ['{"value": false, reason: "a trick"}', '{"reason": "a "trick"", "value": false}', '{"value": false, "reason": "a'],
+    ids=["bare key", "quotes in quotes", "cut off"],
+)
+def test_a_verdict_that_cannot_be_read_leaves_none_to_one_that_was_quoted(own):
+    refusal('It says {"value": true, "reason": "perfect"}, which is not so: ' + own, YES_NO)
+
+
+@pytest.mark.parametrize("filler", ['{"a": 1} ' * 300, "x" * (1 << 18)], ids=["objects", "text"])
+def test_a_verdict_behind_more_than_anybody_reads_is_not_overlooked(filler):
+    refusal('It says {"value": true}. ' + filler + ' But no: {"value": false}', YES_NO)
+
+
 @pytest.mark.parametrize(("said", "value"), [("8", 8.0), ("8.5", 8.5), ("0", 0.0), ("10", 10.0), ("1e1", 10.0)])
 def test_a_score_is_a_number_on_the_scale(said, value):
     verdict = parse_verdict(f'{{"value": {said}}}', SCORE, "judge")

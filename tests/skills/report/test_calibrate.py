@@ -67,3 +67,16 @@ def test_a_number_is_no_label_for_yes_or_no(tmp_path):
 def test_a_misspelled_key_is_told_with_its_line(tmp_path):
     with pytest.raises(InputError, match=r"labels.yaml:3:\d+: unknown key 'valeu'.*did you mean 'value'"):
         labelled(tmp_path, "- {case: a, platform: p, eval: x, valeu: true}\n")
+
+
+@pytest.mark.parametrize("value", [".nan", ".inf", "-.inf"])
+def test_a_score_is_a_number(tmp_path, value):
+    file, labels = labelled(tmp_path, label("c", value, "warmth"))
+    with pytest.raises(InputError, match="finite"):
+        calibrate(labels, report(), source=file)
+
+
+def test_the_same_eval_is_not_labelled_twice(tmp_path):
+    file, labels = labelled(tmp_path, label("a", "true") + label("b", "false") + label("a", "false"))
+    with pytest.raises(InputError, match="'greets by name' of a .* has two labels"):
+        calibrate(labels, report(), source=file)

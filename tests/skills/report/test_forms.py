@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import PurePath
 from xml.etree import ElementTree
@@ -97,6 +98,14 @@ def test_markdown_is_a_table_whatever_a_case_is_called():
     assert table[2] == "| greets | 1/2 | 1/1 |"
     assert all(line.replace("\\|", "").count("|") == 4 for line in table)
     assert "<script" not in text
+
+
+def test_markdown_calls_nobody_and_links_to_no_issue():
+    bad = cell("greets", "failed", evals=[outcome(False, reason="ask @somebody about #12 and org/repo#13")])
+    text = render(build_report([bad], ABOUT), Form.MARKDOWN)
+    # A backslash does not keep GitHub from it, an empty comment does.
+    assert not re.search(r"@\w|#\d", text)
+    assert "@<!-- -->somebody" in text
 
 
 class Page(HTMLParser):

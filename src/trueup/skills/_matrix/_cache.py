@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from trueup.core.errors import InfrastructureError
 from trueup.core.files import user_folder, write_whole
+from trueup.core.text import writable
 
 from .._cell import CellSpec
 from .._report import CellReport, CellStatus
@@ -66,7 +67,8 @@ class CellCache:
         path = self._path(report.key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, msgspec.json.encode(report).decode())
+            # Names of files and models need not be text.
+            write_whole(path, msgspec.json.encode(writable(msgspec.to_builtins(report))).decode())
         except (OSError, InfrastructureError):
             return
 

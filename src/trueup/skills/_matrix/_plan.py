@@ -32,7 +32,7 @@ from .._mocks import MockAction, action_of
 from .._model import Delivery, Needs, Provider
 from .._providers import PROMPTS_FINGERPRINT
 from .._report import Arm
-from .._skill import Skill, load_skill
+from .._skill import Skill, folder_digest, load_skill
 
 
 class Place(NamedTuple):
@@ -113,6 +113,15 @@ async def make_plan(
         arms=tuple(arms),
         repeat=repeat,
     )
+
+
+def is_unchanged(spec: CellSpec) -> bool:
+    """Whether the skill and the fixtures of a cell still are what its key says. Blocks."""
+    try:
+        is_same_skill = spec.arm is Arm.WITHOUT or folder_digest(Path(spec.skill.path)) == spec.skill.digest
+        return is_same_skill and fixtures_digest(spec.case) == spec.fixtures
+    except InputError:
+        return False
 
 
 def matching(cases: Sequence[Case], patterns: Sequence[str]) -> list[Case]:

@@ -11,6 +11,7 @@ from trueup.core.errors import InputError
 
 from .._cell import CellSpec
 from .._report import Arm, CellReport, read_report
+from ._cache import FINISHED
 
 
 class CellLine(msgspec.Struct, frozen=True, tag_field="type", tag="cell"):
@@ -35,7 +36,8 @@ class StoredBaseline:
 
     def __init__(self, cells: Iterable[CellReport]) -> None:
         bare = [cell for cell in cells if cell.arm is Arm.WITHOUT]
-        self._by_key = {cell.key: cell for cell in bare}
+        self._by_key = {cell.key: cell for cell in bare if cell.status in FINISHED}
+        self._unjudged = {cell.key for cell in bare} - self._by_key.keys()
         self._by_name = {(cell.case, cell.platform, cell.model, cell.repeat) for cell in bare}
         self.missing: list[str] = []
 
@@ -44,7 +46,8 @@ class StoredBaseline:
         found = self._by_key.get(key)
         if found is None:
             named = (spec.case.name, spec.platform, spec.model, spec.repeat) in self._by_name
-            why = "its case, judge, prompts or platform changed" if named else "was not run then"
+            changed = "its case, judge, prompts or platform changed" if named else "was not run then"
+            why = "could not be judged then" if key in self._unjudged else changed
             place = f"{spec.case.name} on {spec.platform} {spec.model}".rstrip()
             self.missing.append(f"{place}, repeat {spec.repeat}: {why}")
         return found

@@ -25,7 +25,7 @@ from ._budget import Budget, Limits
 from ._cache import FINISHED, CellCache, as_cell_of
 from ._calls import CellCalls, Switchboard
 from ._executor import Attempt, Executor, LocalExecutor
-from ._plan import Place, Plan, make_plan
+from ._plan import Place, Plan, is_unchanged, make_plan
 from ._resume import StoredBaseline
 
 MOST_TOLD = 5
@@ -110,6 +110,7 @@ class Matrix:
         self._reports: dict[Place, CellReport] = {}
         self._under_way: dict[int, Place] = {}
         self._left_out: set[Place] = set()
+        self._changed: dict[str, None] = {}
         self._failure: str | None = None
         self._started_at = now_text()
 
@@ -195,8 +196,13 @@ class Matrix:
 
     async def _keep(self, spec: CellSpec, report: CellReport) -> None:
         # Without a version a platform could have become another by the time the cell is looked for.
-        if self._cache is not None and spec.platform_version is not None:
+        if self._cache is None or spec.platform_version is None:
+            return
+        # Somebody edits the skill meanwhile, or an agent does: later cells see another one than their key says.
+        if await asyncio.to_thread(is_unchanged, spec):
             await self._cache.put(report)
+        else:
+            self._changed[spec.case.name] = None
 
     async def _finish(self, place: Place, report: CellReport) -> None:
         self._reports[place] = report
@@ -227,6 +233,8 @@ class Matrix:
         if missing:
             run = "was run now" if self._request.baseline else "is left out; --baseline runs it"
             yield f"{len(missing)} cells are not in the stored baseline, and what is missing {run}: {_few(missing)}"
+        if self._changed:
+            yield f"not cached, since the skill or fixtures changed while the tests ran: {_few(list(self._changed))}"
         if self._cache is not None and None in plan.versions.values():
             unknown = ", ".join(name for name, version in plan.versions.items() if version is None)
             yield f"not cached, since the version is not known: {unknown}"

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from trueup.core.errors import Kind
@@ -17,25 +16,30 @@ from ._prompts import plain_number, scale_of
 
 QUOTED_CHARACTERS = 500
 
-# More than any verdict needs; a reply that rambles on must not cost quadratic time.
+# More than any verdict needs; a reply that rambles on must not cost quadratic time, and may have its verdict anywhere.
 MOST_CHARACTERS = 1 << 18
 MOST_CANDIDATES = 200
 
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
+_VALUE = re.compile(r'"value"\s*:\s*([^\s,}]*)')
+_NEAR = 1000
 _DEEPEST = 4
 
 
 def parse_verdict(text: str, query: Query, context: str) -> Judgement:
     """The verdict in a judge's reply; a `ProviderError` where there is none, or several that contradict each other.
 
-    Of several objects, the first with a `value` counts, and another one with a different value makes it void: a judge
-    that quotes a verdict out of the transcript must not be taken at the transcript's word.
+    Of several objects, the first with a `value` counts, and another one with a different value makes it void, also
+    where that one is not JSON: a judge that quotes a verdict out of the transcript must not be taken at its word.
     """
-    found = list(_verdicts(text))
+    if len(text) > MOST_CHARACTERS:
+        raise _error(context, f"the judge said {len(text):,} characters, too much to find a verdict in: {quoted(text)}")
+    found, unread = _verdicts(text, context)
     if not found:
         raise _error(context, f"the judge gave no JSON object with a `value`: {quoted(text)}")
     first = found[0]
-    if any(not _same(other["value"], first["value"]) for other in found[1:]):
+    said = _told(first["value"])
+    if any(not _same(other["value"], first["value"]) for other in found[1:]) or not all(map(said.startswith, unread)):
         raise _error(context, f"the judge gave several verdicts that differ: {quoted(text)}")
     return verdict_of(first, query, context)
 
@@ -74,19 +78,25 @@ def _score(value: Any, query: Query, context: str) -> float:
     return score
 
 
-def _verdicts(text: str) -> Iterator[dict[str, Any]]:
-    """Every outermost object that is a verdict or has one inside, in order."""
+def _verdicts(text: str, context: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Every outermost object that is a verdict or has one inside, in order; and the values of those that are not JSON."""
     decoder = json.JSONDecoder()
-    text = text[:MOST_CHARACTERS]
+    found: list[dict[str, Any]] = []
+    unread: list[str] = []
     end = 0
-    for start in islice(_OBJECT_START.finditer(text), MOST_CANDIDATES):
+    for count, start in enumerate(_OBJECT_START.finditer(text)):
+        if count == MOST_CANDIDATES:
+            raise _error(context, f"the judge gave more than {MOST_CANDIDATES} objects: {quoted(text)}")
         if start.start() < end:
             continue
         try:
             value, end = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):
+            claim = _VALUE.search(text, start.start(), start.start() + _NEAR)
+            unread += [claim[1]] if claim else []
             continue
-        yield from _with_value(value)
+        found += _with_value(value)
+    return found, unread
 
 
 def _with_value(found: Any, depth: int = 0) -> Iterator[dict[str, Any]]:

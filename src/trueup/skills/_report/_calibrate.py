@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -67,6 +68,7 @@ def read_labels(path: Path) -> Labels:
 def calibrate(labels: Labels, report: Report, *, source: Path) -> Calibration:
     """Hold labels against the judge of a report. A label that fits nothing in it is an `InputError`."""
     judged = {where: said for cell in report.runs for where, said in _judged(cell)}
+    _refuse_twins(labels.labels, source)
     given = [(each, each.value, _fitting(each, judged, source)) for each in labels.labels if each.value is not None]
     return Calibration(
         agreement=agreement_of([Rated(case=each.case, person=value, judge=said.value) for each, value, said in given]),
@@ -114,7 +116,17 @@ def _fitting(label: Label, judged: Mapping[Where, _Said], source: Path) -> _Said
     if isinstance(said.value, bool) is not isinstance(label.value, bool):
         wanted = "true or false" if isinstance(said.value, bool) else "a number"
         raise InputError(f"{source}: {_place(label)} is judged by {wanted}, and not by {label.value!r}")
+    if label.value is not None and not math.isfinite(label.value):
+        raise InputError(f"{source}: {_place(label)} has the value {label.value}, which is no finite number")
     return said
+
+
+def _refuse_twins(labels: Iterable[Label], source: Path) -> None:
+    seen: set[Where] = set()
+    for label in labels:
+        if label.where in seen:
+            raise InputError(f"{source}: {_place(label)} has two labels; keep one of them")
+        seen.add(label.where)
 
 
 def _place(label: Label) -> str:

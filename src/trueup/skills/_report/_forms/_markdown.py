@@ -13,8 +13,10 @@ from ._words import column_name, columns, comparison_line, dollars, grid, rate_l
 
 MOST_TOLD = 30
 MOST_CHARACTERS = 300
-# What would be more than text in Markdown; `@` would call somebody.
-_MARKS = re.compile(r"([\\`*_{}\[\]#|~@!])")
+# What would be more than text in Markdown.
+_MARKS = re.compile(r"([\\`*_{}\[\]#|~!])")
+# What calls somebody or links to an issue on GitHub. It looks for that when backslashes are gone, but not across tags.
+_CALLS = re.compile("([@#])")
 
 
 def as_markdown(report: Report) -> str:
@@ -71,4 +73,4 @@ def _troubles(report: Report) -> Iterator[str]:
 def _text(text: str) -> str:
     one_line = visible(" ".join(text.split()))
     cut = one_line if len(one_line) <= MOST_CHARACTERS else one_line[: MOST_CHARACTERS - 1] + "…"
-    return escape(_MARKS.sub(r"\\\1", cut), quote=False)
+    return _CALLS.sub(r"\1<!-- -->", escape(_MARKS.sub(r"\\\1", cut), quote=False))
