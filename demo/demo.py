@@ -173,7 +173,7 @@ def serve(stage: Stage, sandbox: list[str]) -> None:
         with stage.daemon() as daemon:
             for line in daemon.stdout or ():
                 shown(line)
-                if link := re.search(r"http://127\.0\.0\.1:(\d+)/enter", line):
+                if link := re.search(r"http://[\w.-]+:(\d+)/enter", line):
                     open_browser(stage, link[1])
 
 

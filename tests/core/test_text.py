@@ -14,6 +14,8 @@ from trueup.core.text import visible
         ("over\rwritten", "over\\rwritten"),
         ("\x7f\x9b2J", "\\x7f\\x9b2J"),
         ("\u202egnp.exe\u2069", "\\u202egnp.exe\\u2069"),
+        ("pa\u200bss \u200f\ufeff", "pa\\u200bss \\u200f\\ufeff"),
+        ("👩\u200d🔬 नमस्\u200cते", "👩\u200d🔬 नमस्\u200cते"),
         ("a\tb\nü 🙂\xa0", "a\tb\nü 🙂\xa0"),
     ],
 )

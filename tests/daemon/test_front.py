@@ -147,6 +147,17 @@ async def test_what_is_no_frame_ends_its_own_connection_only(sockets):
     assert await other.call("state.keys") == []
 
 
+@pytest.mark.parametrize(
+    "sent", [b"GET * HTTP/1.1\r\n\r\n", b"PRI / HTTP/2\r\n\r\n", b"GET /" + b"a" * 20_000, b"\x16\x03\x01"]
+)
+async def test_what_is_no_http_is_answered_and_not_told_to_whoever_runs_the_daemon(front, caplog, sent):
+    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    writer.write(sent)
+    assert (await asyncio.wait_for(reader.readline(), 5)).startswith(b"HTTP/1.0 400 ")
+    writer.close()
+    assert caplog.records == []
+
+
 async def test_a_message_may_come_in_pieces_and_as_bytes(sockets):
     client = await sockets()
     message = b'{"jsonrpc":"2.0","id":7,"method":"state.keys"}'

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from browser import Browser, Complaints, missing
-from page_visitors import TOKENS, visitor
+from page_visitors import TOKENS, let_in, visitor
 from trueup.daemon import Daemon, listen
 from trueup.runs import RunStore
 from trueup.web import pages
@@ -45,9 +45,7 @@ async def stranger(front) -> AsyncIterator[aiohttp.ClientSession]:
 @pytest.fixture
 async def human(front) -> AsyncIterator[aiohttp.ClientSession]:
     """Somebody who came by the link."""
-    async with visitor(front.port) as session:
-        async with session.get(front.page_link) as answer:
-            assert answer.status == 200
+    async with let_in(front.page_link) as session:
         yield session
 
 
@@ -62,9 +60,7 @@ async def front_that_ends(daemon):
         ended.set()
         await listening.__aexit__(None, None, None)
 
-    async with visitor(front.port) as session:
-        async with session.get(front.page_link) as answer:
-            assert answer.status == 200
+    async with let_in(front.page_link) as session:
         yield session, end
     if not ended.is_set():
         await end()
@@ -82,10 +78,11 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 async def browser_page(front, browser) -> AsyncIterator[Any]:
     """A page of a browser whose user came by the link, to `goto` paths with. It must have nothing to complain about."""
-    context = await browser.new_context(base_url=f"http://127.0.0.1:{front.port}")
+    link = front.page_link
+    context = await browser.new_context(base_url=link)
     page = await context.new_page()
     complaints = Complaints(page)
-    await page.goto(front.page_link)
+    await page.goto(link)
     yield page
     await context.close()
     assert complaints.told == []

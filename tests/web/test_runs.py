@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
+import time
 from contextlib import AsyncExitStack, closing
 
 import pytest
 
-from page_visitors import visitor
+from page_visitors import let_in
 from trueup.core.usage import Usage
 from trueup.runs import CheckRecord, Ended, EventRecord, ModelTurn, Started, Turn
 from trueup.web import _live, _run, _runs, _spending
@@ -238,17 +239,25 @@ async def test_what_an_agent_wrote_is_text_wherever_it_stands(human, store):
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
+@pytest.mark.parametrize("field", ["intent", "outcome_description", "agent_id", "agent_name"])
+async def test_an_agent_with_much_to_say_of_itself_does_not_fill_the_pages(human, store, field):
+    run = await store.start(Started(**{"intent": "mend it", field: "<much>" * 100_000}))
+    for path in ("/runs", "/runs?q=much", f"/runs/{run.run_id}"):
+        assert len(await text_of(human, path)) < 60_000, path
+
+
 @pytest.mark.parametrize("form", ["jsonl", "html"])
 async def test_a_run_is_taken_away_as_a_file(human, store, form):
     run = await store.start(Started("mend it"))
     async with human.get(f"/runs/{run.run_id}/export/{form}") as answer:
         assert answer.headers["Content-Disposition"] == f'attachment; filename="{run.run_id}.{form}"'
         assert "mend it" in await answer.text()
-    await text_of(human, f"/runs/{run.run_id}/export/pdf", 404)
+    for other in ("pdf", "%0d%0aSet-Cookie:a"):
+        assert "exported as jsonl or html" in await text_of(human, f"/runs/{run.run_id}/export/{other}", 404)
 
 
 async def test_a_run_of_a_session_leads_to_the_session(human, store):
-    session = await store.start(Started("mend it"), kind="code")
+    session = await store.start(Started("mend it"), kind="session")
     other = await store.start(Started("mend it"))
     assert f'href="/sessions/{session.run_id}"' in await text_of(human, f"/runs/{session.run_id}")
     assert "/sessions/" not in await text_of(human, f"/runs/{other.run_id}")
@@ -300,6 +309,24 @@ async def test_a_run_tells_what_is_new_until_it_has_ended(human, store):
         assert (name, shown_records(rows)) == ("rows", [3])
 
 
+async def test_a_run_whose_records_are_being_removed_is_not_told_without_end(human, store, tmp_path):
+    run = await store.start(Started("mend it"))
+    await store.append(run.run_id, [Turn()] * 3)
+    with closing(sqlite3.connect(tmp_path / "runs.db", isolation_level=None)) as another:
+        another.execute("DELETE FROM records")
+    async with human.get(f"/live/runs/{run.run_id}?after=0") as answer:
+        told = events(answer)
+        assert (await anext(told))[0] == "facts"
+
+
+def test_no_text_makes_an_event_of_its_own():
+    text = "half \ud800\u2028data: x\r\revent: ended\n\nid: 9"
+    lines = _live.Fragment("rows", text, id="1").encode().decode().split("\n")
+    assert lines[:2] == ["event: rows", "id: 1"]
+    assert all(line.startswith("data: ") for line in lines[2:-2])
+    assert not set("\r\u2028") & set("".join(lines))
+
+
 async def test_streams_end_with_the_daemon(store, front_that_ends):
     run = await store.start(Started("mend it"))
     session, end = front_that_ends
@@ -311,11 +338,21 @@ async def test_streams_end_with_the_daemon(store, front_that_ends):
             assert [each async for each in told] == []
 
 
+async def test_a_browser_that_does_not_read_holds_up_no_end(store, front_that_ends):
+    session, end = front_that_ends
+    run = await store.start(Started("talk much"))
+    async with session.get(f"/live/runs/{run.run_id}?after=0") as answer:
+        assert answer.status == 200
+        await store.append(run.run_id, [Turn(prompt="x" * 2000)] * 5000)
+        await asyncio.sleep(0.5)
+        began = time.monotonic()
+        await end()
+    assert time.monotonic() - began < 3
+
+
 async def test_a_browser_that_went_leaves_its_place_to_another(front, store):
     run = await store.start(Started("mend it"))
-    async with visitor(front.port) as session, AsyncExitStack() as open_streams:
-        async with session.get(front.page_link) as answer:
-            assert answer.status == 200
+    async with let_in(front.page_link) as session, AsyncExitStack() as open_streams:
         address = f"/live/runs/{run.run_id}?after=0"
         answers = [await session.get(address) for _ in range(_live.MOST_STREAMS)]
         await text_of(session, address, 503)
@@ -331,8 +368,7 @@ async def test_a_browser_that_went_leaves_its_place_to_another(front, store):
 
 async def test_a_browser_that_does_not_read_holds_up_nothing_but_its_own_stream(front, human, store):
     run = await store.start(Started("talk much"))
-    async with visitor(front.port) as session:
-        session.cookie_jar.update_cookies(human.cookie_jar.filter_cookies(session._base_url))
+    async with let_in(front.page_link) as session:
         async with session.get(f"/live/runs/{run.run_id}?after=0") as answer:
             assert answer.status == 200
             for _ in range(10):
@@ -355,7 +391,10 @@ async def test_what_was_spent_is_known_at_every_place_of_a_long_run(store):
         assert (spent.usage.cost_usd or 0) == seq / 2, seq
     await store.append(run.run_id, [ModelTurn(token_usage=Usage(cost_usd=1.0))])
     info = await store.get(run.run_id)
-    assert (await spending.of([info]))[run.run_id].usage.cost_usd == 3 * (part - 1000) / 2 + 1
+    async with asyncio.timeout(20):
+        while not (found := await spending.of([info])):
+            pass
+    assert found[run.run_id].usage.cost_usd == 3 * (part - 1000) / 2 + 1
 
 
 async def test_nobody_comes_in_by_pretending_to_be_a_program(stranger, store):

@@ -10,7 +10,7 @@ import pytest
 
 from page_visitors import TOKENS, visitor
 from sessions_on_pages import SCRIPT, begun, cheat, daemon, project, recorded, verdict, waits
-from trueup.coder import Outcome, State, events
+from trueup.coder import Finding, Outcome, Severity, State, events
 from trueup.daemon import Daemon, listen
 from trueup.runs import Ended
 from trueup.web import pages
@@ -88,6 +88,15 @@ async def test_what_an_agent_wrote_is_shown_and_does_nothing(human, recorded):
         assert "<script>" not in page
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
         assert "\x1b" not in page
+
+
+async def test_half_a_character_breaks_no_page(human, recorded):
+    session_id = await recorded.session(State.NEEDS_APPROVAL, intent="half \ud800")
+    odd = Finding(severity=Severity.FLAG, kind="odd \ud800", message="\udcff", path="a\udcff.py", line=1)
+    await recorded.iteration(session_id, 1, verdict(Outcome.VERIFIED, findings=[odd]), output="\ud800")
+    assert "odd \\ud800" in await text_of(human, f"/sessions/{session_id}")
+    for path in ("/sessions", "/runs", f"/runs/{session_id}", f"/sessions/{session_id}/discard"):
+        await text_of(human, path)
 
 
 @pytest.mark.parametrize("action", ["confirm", "approve", "respond", "resume", "discard", "cancel"])

@@ -27,7 +27,7 @@ async def test_a_contract_is_confirmed_and_its_change_approved_by_keyboard_alone
     await press_on(page, "#approve")
     await expect(page.get_by_role("heading", name="Approve this change?")).to_be_visible()
     await expect(page.locator("dl.facts")).to_contain_text("main")
-    await page.keyboard.press("Enter")
+    await press_on(page, "#sure")
     await expect(page.locator("#standing")).to_contain_text("merged")
     commit = await project.bash("git rev-parse HEAD")
     await expect(page.locator("#state")).to_contain_text(commit)
@@ -43,6 +43,19 @@ async def press_on(page, selector: str) -> None:
     outline = await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert (outline, selector) == ("solid", selector)
     await page.keyboard.press("Enter")
+
+
+async def test_a_key_that_is_held_down_decides_nothing(browser_page, recorded):
+    page, session_id = browser_page, await recorded.session(State.NEEDS_APPROVAL)
+    await recorded.iteration(session_id, 1, verdict(Outcome.VERIFIED))
+    await page.goto(f"/sessions/{session_id}")
+    await page.locator("#discard").focus()
+    await page.keyboard.down("Enter")
+    await expect(page.get_by_role("heading", name="Discard this change?")).to_be_visible()
+    for _ in range(5):
+        await page.keyboard.down("Enter")
+    await page.goto(f"/sessions/{session_id}")
+    await expect(page.locator("#standing")).to_contain_text("needs approval")
 
 
 async def test_what_somebody_types_or_unfolds_stays_while_the_session_goes_on(browser_page, recorded):

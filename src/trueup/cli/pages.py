@@ -8,6 +8,7 @@ import click
 
 from trueup.daemon import DEFAULT_PORT, connect
 
+from ._main import tell
 from ._shared import json_option, run_async, show
 
 
@@ -24,14 +25,17 @@ from ._shared import json_option, run_async, show
 def command(port: int, opened: bool, as_json: bool) -> None:
     """Print a link to the pages of the daemon that runs; it lets in the browser that opens it first.
 
+    Its name ends in `.localhost`, which keeps the cookie from whatever else listens on this machine. A browser that does
+    not know such names finds the page at 127.0.0.1 in its place.
+
     \b
     Example:
       trueup pages --open
     """
     url = run_async(_link(port))
     show({"url": url}, url, as_json=as_json)
-    if opened:
-        webbrowser.open(url)
+    if opened and not webbrowser.open(url):
+        tell("there is no browser that could be opened; open the link by hand")
 
 
 async def _link(port: int) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Protocol, Self
 
 from aiohttp import WSCloseCode, WSMsgType, web
-from aiohttp.typedefs import Handler
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler, Middleware
 from msgspec import Struct
 
 from trueup import __version__
@@ -25,6 +27,7 @@ from ._jsonrpc import encode_error
 from ._method import Level
 
 HOST = "127.0.0.1"
+HOST_6 = "::1"
 MOST_FRAME_BYTES = 64 << 20
 MOST_CONNECTIONS = 512
 # Whoever has shown no token yet. Above that the one who has waited longest goes, so that nobody can keep others out by
@@ -35,7 +38,12 @@ CROWDED_BYTES = 64 << 10
 SENDING_SECS = 300.0
 CLOSING_SECS = 2.0
 
+_NAMES = frozenset({HOST, "localhost", f"[{HOST_6}]"})
+_NO_IPV6 = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 _PORT = re.compile(r":\d+$")
+_LOG = logging.getLogger(__name__)
+# What somebody sends that is no HTTP is answered, and is no mistake of ours to tell of.
+_LOG.addFilter(lambda told: not isinstance((told.exc_info or (None, None))[1], HttpProcessingError))
 _TOO_LARGE = f"frame too large: send at most {MOST_FRAME_BYTES >> 20} MiB at once"
 
 
@@ -77,7 +85,12 @@ class Pages(Protocol):
         """Put the pages on their paths. Whoever may see them is to be admitted, so that they can stay."""
         ...
 
-    def link(self, origin: str) -> str:
+    @property
+    def name(self) -> str:
+        """The name of this machine that browsers know them by."""
+        ...
+
+    def link(self, host: str, port: int) -> str:
         """An address that lets a person in, once."""
         ...
 
@@ -101,33 +114,54 @@ class Front:
     @property
     def page_link(self) -> str | None:
         """An address that lets a person see the pages, once; None where there are none."""
-        return None if self._pages is None else self._pages.link(f"http://{HOST}:{self.port}")
+        return None if self._pages is None else self._pages.link(HOST, self.port)
 
     @asynccontextmanager
     async def listening(self, port: int) -> AsyncIterator[Self]:
         """Take connections at a port of this machine, or at any free one where it is 0, until the block ends."""
-        application = web.Application(middlewares=[_refuse_strangers])
+        names = _NAMES if self._pages is None else _NAMES | {self._pages.name}
+        application = web.Application(middlewares=[_refuse_strangers(names)])
         application.router.add_get("/", self._connect)
         application.router.add_get("/health", self._health)
         if self._pages is not None:
             self._pages.add_to(application, self._admit)
-        runner = web.AppRunner(application, handle_signals=False, access_log=None, shutdown_timeout=CLOSING_SECS)
+        # It is waited for so long twice: until what is being answered is done, and until it has been given up.
+        patience = CLOSING_SECS / 2
+        runner = web.AppRunner(
+            application, handle_signals=False, access_log=None, logger=_LOG, shutdown_timeout=patience
+        )
         await runner.setup()
+        servers: list[asyncio.Server] = []
         try:
-            server = await self._open(runner, port)
-            self.port = server.sockets[0].getsockname()[1]
+            servers += await self._open(runner, port)
+            self.port = servers[0].sockets[0].getsockname()[1]
             yield self
-            server.close()
         finally:
+            for server in servers:
+                server.close()
             await self._close()
             await runner.cleanup()
 
-    async def _open(self, runner: web.AppRunner, port: int) -> asyncio.Server:
-        loop = asyncio.get_running_loop()
+    async def _open(self, runner: web.AppRunner, port: int) -> list[asyncio.Server]:
         try:
-            return await loop.create_server(partial(self._welcome, runner), HOST, port, reuse_address=True)
+            server = await self._bind(runner, HOST, port)
         except OSError as error:
             raise _explain(port, error) from None
+        # A browser looks for the name of the pages at the other address first, and must find nobody else there.
+        try:
+            found = server.sockets[0].getsockname()[1]
+            return [server] if self._pages is None else [server, await self._bind(runner, HOST_6, found)]
+        except OSError as error:
+            if error.errno in _NO_IPV6:
+                return [server]
+            server.close()
+            if port == 0 and error.errno == errno.EADDRINUSE:
+                return await self._open(runner, port)
+            raise _explain(port, error) from None
+
+    async def _bind(self, runner: web.AppRunner, host: str, port: int) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(partial(self._welcome, runner), host, port, reuse_address=True)
 
     def _welcome(self, runner: web.AppRunner) -> web.RequestHandler:
         """Somebody who just came, and has a while to ask for something and to show a token."""
@@ -191,19 +225,23 @@ class Front:
         return socket
 
 
-@web.middleware
-async def _refuse_strangers(request: web.Request, handler: Handler) -> web.StreamResponse:
+def _refuse_strangers(names: Container[str]) -> Middleware:
     """A page of a browser says where it comes from; only one that was served here may come in.
 
     A name that leads here from elsewhere would make a foreign page ours, so the host must be this machine's too.
     """
-    host = request.headers.get("Host", "")
-    if _PORT.sub("", host) not in (HOST, "localhost", "[::1]"):
-        raise web.HTTPForbidden(text=f"this is a daemon of {HOST}, not of {host!r}\n")
-    # Another port than ours is one that was forwarded here.
-    if request.headers.get("Origin", f"http://{host}") != f"http://{host}":
-        raise web.HTTPForbidden(text="pages of other origins cannot drive this daemon\n")
-    return await handler(request)
+
+    @web.middleware
+    async def refuse(request: web.Request, handler: Handler) -> web.StreamResponse:
+        host = request.headers.get("Host", "")
+        if _PORT.sub("", host) not in names:
+            raise web.HTTPForbidden(text=f"this is a daemon of {HOST}, not of {host!r}\n")
+        # Another port than ours is one that was forwarded here.
+        if request.headers.get("Origin", f"http://{host}") != f"http://{host}":
+            raise web.HTTPForbidden(text="pages of other origins cannot drive this daemon\n")
+        return await handler(request)
+
+    return refuse
 
 
 async def _frames(socket: _Socket) -> AsyncIterator[bytes]:

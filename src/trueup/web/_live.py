@@ -11,6 +11,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from trueup.core.errors import TrueupError
+from trueup.core.text import written
 
 # A browser asks with at most six connections at a time, and closes those of pages that nobody looks at.
 MOST_STREAMS = 128
@@ -35,7 +36,8 @@ class Fragment(Struct, frozen=True):
     def encode(self) -> bytes:
         """As the wire has it: every line of the text is one of `data`."""
         head = f"event: {self.event}\n" + ("" if self.id is None else f"id: {self.id}\n")
-        return (head + "".join(f"data: {line}\n" for line in self.html.splitlines() or [""]) + "\n").encode()
+        lines = written(self.html).splitlines() or [""]
+        return (head + "".join(f"data: {line}\n" for line in lines) + "\n").encode()
 
 
 class Streams:

@@ -84,6 +84,9 @@ class Timelines:
         while (run := await self.store.get(run_id)) is not None:
             while after is not None and after < run.record_count - 1:
                 view = await self.view(run, after)
+                if not view.lines:
+                    # Its records are being removed.
+                    break
                 yield Fragment("rows", await _rows(view), id=str(view.last))
                 after = view.last
             if run != shown or facts is None or not facts.are_whole:
@@ -185,7 +188,7 @@ def _exporter(store: RunStore) -> Show:
     async def export(request: web.Request, run: RunInfo) -> web.StreamResponse:
         form = request.match_info["form"]
         if form not in _FORMS:
-            raise web.HTTPNotFound(reason=f"a run is exported as {' or '.join(_FORMS)}, not as {form}")
+            raise web.HTTPNotFound(reason=f"a run is exported as {' or '.join(_FORMS)}")
         writer, kind = _FORMS[form]
         answer = web.StreamResponse(
             headers={

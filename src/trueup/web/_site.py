@@ -14,9 +14,10 @@ from aiohttp.typedefs import Handler
 
 from trueup import __version__
 from trueup.core.errors import TrueupError
+from trueup.core.text import written
 from trueup.daemon import Admit, Daemon
 
-from ._door import Door
+from ._door import Door, is_sent_from_elsewhere
 from ._live import Streams
 from ._templates import template
 
@@ -34,6 +35,15 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_FORM = "application/x-www-form-urlencoded"
+_NO_FORM = "this is not what a form of these pages sends: nothing was done"
+_NOT_YOURS = "nothing was done: the form was made for another visit; go back, load the page again, and send it anew"
+# What HTTP says where nobody said more.
+_PROBLEMS = {
+    "Not Found": "there is no such page",
+    "Method Not Allowed": "this address takes no such request",
+    "Request Entity Too Large": "nothing was done: that is more than a form can hold, 1 MiB",
+}
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -50,27 +60,38 @@ class Site:
         application.middlewares.append(_guard(self, admit))
         application.on_response_prepare.append(_protect)
         application.on_shutdown.append(self.streams.end)
-        application.router.add_get("/enter", self.door.enter)
+        # A link is used up by whoever opens it, not by whoever asks whether it is there.
+        application.router.add_get("/enter", self.door.enter, allow_head=False)
         application.router.add_get("/static/{name}", _static)
         application.router.add_get("/favicon.ico", _icon)
         for part in PARTS:
             application.router.add_routes(import_module(f"trueup.web.{part}").routes(self))
 
-    def link(self, origin: str) -> str:
+    @property
+    def name(self) -> str:
+        """The name of this machine that browsers know the pages by."""
+        return self.door.name
+
+    def link(self, host: str, port: int) -> str:
         """An address that lets a person in, once."""
-        return self.door.link(origin)
+        return self.door.link(host, port)
 
     def render(self, request: web.Request, name: str, status: int = 200, **values: Any) -> web.Response:
         """A page: its template with what it shows, and what every page needs."""
         around = {"form_token": self.door.form_token(request), "path": request.path, "version": __version__}
-        text = template(name).render(around | values)
+        text = written(template(name).render(around | values))
         return web.Response(text=text, status=status, content_type="text/html", headers={"Cache-Control": "no-store"})
 
     async def form(self, request: web.Request) -> Mapping[str, str]:
         """What a person sent with a form of ours; anything else is refused."""
-        data = {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
+        if request.content_type != _FORM:
+            raise web.HTTPBadRequest(reason=_NO_FORM)
+        try:
+            data = {key: str(value) for key, value in (await request.post()).items()}
+        except (ValueError, LookupError):
+            raise web.HTTPBadRequest(reason=_NO_FORM) from None
         if not self.door.is_form_token(request, data.get("form_token", "")):
-            raise web.HTTPForbidden
+            raise web.HTTPForbidden(reason=_NOT_YOURS)
         return data
 
 
@@ -93,23 +114,29 @@ async def _protect(request: web.Request, answer: web.StreamResponse) -> None:
     """Streams too: this comes before the first byte of every answer."""
     if not _is_wire(request):
         answer.headers.update(_HEADERS)
+        answer.headers.setdefault("Cache-Control", "no-store")
 
 
 async def _answer(site: Site, admit: Admit, request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
-        if request.path != "/enter" and not request.path.startswith("/static/"):
-            if not site.door.is_in(request):
-                return site.render(request, "stranger.html", 401)
+        if site.door.is_in(request):
             admit(request)
+        elif request.path != "/enter" and not request.path.startswith("/static/"):
+            return _turn_away(site, request, 401)
         return await handler(request)
     except web.HTTPRedirection as redirection:
         return web.Response(status=redirection.status, headers={"Location": redirection.headers["Location"]})
-    except web.HTTPForbidden:
-        return site.render(request, "stranger.html", 403)
     except web.HTTPException as error:
-        return site.render(request, "problem.html", error.status, problem=error.reason)
+        if error.status == web.HTTPForbidden.status_code and not site.door.is_in(request):
+            return _turn_away(site, request, error.status)
+        problem = _PROBLEMS.get(error.reason, error.reason)
+        return site.render(request, "problem.html", error.status, problem=problem)
     except TrueupError as error:
         return site.render(request, "problem.html", 400, problem=str(error))
+
+
+def _turn_away(site: Site, request: web.Request, status: int) -> web.Response:
+    return site.render(request, "stranger.html", status, is_sent=is_sent_from_elsewhere(request))
 
 
 def _is_wire(request: web.Request) -> bool:

@@ -43,11 +43,12 @@ class _Tally:
 
 
 class Spending:
-    """Adds up what runs cost, and remembers it. What takes too long is gone on with when somebody asks again."""
+    """Adds up what runs cost, and remembers it. What takes too long is known when somebody asks again."""
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._tallies: OrderedDict[str, _Tally] = OrderedDict()
+        self._reading: dict[tuple[str, int, int], asyncio.Task[Usage]] = {}
 
     async def of(self, runs: Sequence[RunInfo]) -> dict[str, Totals]:
         """What these runs cost until now; those that take longer are missing."""
@@ -71,15 +72,34 @@ class Spending:
     async def _add_up(self, run_id: str, seq: int) -> Totals:
         tally = self._tally(run_id)
         after, usage = tally.nearest(seq)
-        totals = Totals(usage)
         while after < seq:
             until = min(seq, (after + 1) // PART * PART + PART - 1)
-            used = await self._store.usage(run_id, after=after, until=until)
-            if used is not None:
-                totals.spend(used)
+            # Shielded: who waits no longer must not have the same part read anew for ever.
+            usage = await asyncio.shield(self._part(run_id, tally, after, until, usage))
             after = until
-            tally.note(after, totals.usage)
-        return totals
+        return Totals(usage)
+
+    def _part(self, run_id: str, tally: _Tally, after: int, until: int, usage: Usage) -> asyncio.Task[Usage]:
+        """Somebody who reads a part of a run, and notes what it came to whether or not anybody waits."""
+        key = (run_id, after, until)
+        if key not in self._reading:
+            self._reading[key] = asyncio.create_task(self._read(run_id, tally, after, until, usage))
+            self._reading[key].add_done_callback(lambda task: self._finish(key, task))
+        return self._reading[key]
+
+    async def _read(self, run_id: str, tally: _Tally, after: int, until: int, usage: Usage) -> Usage:
+        totals = Totals(usage)
+        used = await self._store.usage(run_id, after=after, until=until)
+        if used is not None:
+            totals.spend(used)
+        tally.note(until, totals.usage)
+        return totals.usage
+
+    def _finish(self, key: tuple[str, int, int], task: asyncio.Task[Usage]) -> None:
+        del self._reading[key]
+        if not task.cancelled():
+            # Heard here, where nobody waits any more.
+            task.exception()
 
     def _tally(self, run_id: str) -> _Tally:
         tally = self._tallies.setdefault(run_id, _Tally())

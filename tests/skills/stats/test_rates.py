@@ -92,3 +92,9 @@ def test_a_rate_of_ten_thousand_cases_takes_no_time():
 def test_the_same_trials_give_the_same_interval():
     some = trials({str(n): [n % 3 == 0, n % 2 == 0] for n in range(20)})
     assert group_rate(some) == group_rate(some)
+
+
+def test_thousands_of_repeats_are_told_in_a_few_numbers():
+    rate = group_rate(trials({"a": [1, 0] * 2500}))
+    assert list(rate.pass_at) == [*range(1, 11), 5000]
+    assert (rate.pass_at[5000], rate.pass_all[5000]) == (1, 0)

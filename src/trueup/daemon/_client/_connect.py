@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -93,7 +94,8 @@ async def _open(session: aiohttp.ClientSession, address: str) -> Any:
 
 
 def _nobody(address: str, error: Exception) -> TrueupError:
-    why = str(error) or "no answer"
+    refused = isinstance(error, OSError) and error.errno == errno.ECONNREFUSED
+    why = "nobody listens there" if refused else str(error) or "no answer"
     advice = f"start one with `trueup serve`, or say where it is with {URL_VARIABLE}"
     return TrueupError(f"no daemon at {address}: {why}; {advice}", kind=Kind.NETWORK)
 

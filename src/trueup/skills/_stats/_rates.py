@@ -15,6 +15,9 @@ from ._student import student
 
 Estimate = Callable[[int, int, int], float]
 
+# Of more repeats, only all of them are told beside these.
+MOST_TOLD = 10
+
 
 class Trial(Struct, frozen=True, kw_only=True):
     """One judged cell."""
@@ -127,5 +130,6 @@ def pass_all(passed: int, judged: int, k: int) -> float:
 
 def _by_k(counts: Sequence[tuple[int, int]], estimate: Estimate) -> dict[int, float]:
     most = max(judged for _, judged in counts)
-    enough = {k: [each for each in counts if each[1] >= k] for k in range(1, most + 1)}
+    told = sorted({*range(1, min(most, MOST_TOLD) + 1), most})
+    enough = {k: [each for each in counts if each[1] >= k] for k in told}
     return {k: fmean(estimate(*each, k) for each in cases) for k, cases in enough.items()}
