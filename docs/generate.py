@@ -1,4 +1,4 @@
-"""Writes reference.md, wire.md and the tables of agents.md from the program, so that they cannot say anything else."""
+"""Writes reference.md, configuration.md, wire.md and the tables of agents.md from the program, so that they cannot say anything else."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 from agents_table import agents
+from configuration_page import configuration
 from wire_page import wire
 
 from trueup.cli._main import EXIT_CODES, cli
@@ -45,7 +46,7 @@ def sections(command: click.Command, name: str, parent: click.Context | None = N
     return found
 
 
-PAGES = {"reference.md": reference, "wire.md": wire, "agents.md": agents}
+PAGES = {"reference.md": reference, "configuration.md": configuration, "wire.md": wire, "agents.md": agents}
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("page", ["reference.md", "wire.md", "agents.md"])
+@pytest.mark.parametrize("page", ["reference.md", "configuration.md", "wire.md", "agents.md"])
 def test_what_is_written_by_the_program_is_what_it_says_now(page, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
     pages = importlib.import_module("generate").PAGES
