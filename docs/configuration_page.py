@@ -11,7 +11,7 @@ from trueup.core.schemas import written_schema
 from trueup.core.settings import PERSONAL, PREFIX, Settings
 from trueup.skills import case_schema, config_schema
 
-MOST_NAMED = 4
+MOST_NAMED = 5
 
 HEAD = """\
 # Configuration
