@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 USER_STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: demo picture test test-agents lint bench docs clean
+.PHONY: demo picture pictures test test-agents lint bench docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,7 +17,7 @@ help:
 	@echo "make test-agents  run real agent programs, installed from PyPI and npm into a cache"
 	@echo "make lint    style, types and the direction of imports"
 	@echo "make bench   measure, as ratios against a reference in the same run"
-	@echo "make docs    write docs/reference.md and docs/wire.md from the program"
+	@echo "make docs    write the references of docs/ from the program"
 	@echo "make pictures  photograph the pages for docs/pages; needs chromium"
 	@echo "make picture record the demo anew, for the README"
 

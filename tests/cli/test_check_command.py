@@ -49,7 +49,7 @@ async def test_a_change_that_is_done_exits_zero_with_a_table(trueup, user):
     assert lines[0].split() == ["check", "class", "result", "time"]
     assert lines[1].split()[:3] == ["adds", "goal", "green"]
     assert lines[-1].startswith(f"VERIFIED  base {user.head[:12]}")
-    assert "baseline: at most 2 runs of 1 checks" in finished.stderr.text
+    assert "baseline: at most 2 runs of 1 check" in finished.stderr.text
 
 
 async def test_a_change_that_is_not_done_exits_one_with_its_last_words(trueup, user):

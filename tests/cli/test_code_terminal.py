@@ -11,7 +11,7 @@ import pytest
 from coded import CONTRACT, MEND, RIGHT
 from terminals import CTRL_C, CTRL_D
 
-CONTRACT_QUESTION = "[a]ccept  [e]dit  [d]iscard  [q]uit: "
+CONTRACT_QUESTION = "[a]ccept  [e]dit  dis[c]ard  [l]eave: "
 CHANGE_QUESTION = "[a]pprove  [d]iff  [s]end back  dis[c]ard  [l]eave: "
 
 
@@ -68,7 +68,7 @@ async def test_an_edit_that_cannot_be_used_is_asked_about_again_and_nothing_of_i
         terminal.type("e\n")
         seen = await terminal.see(CONTRACT_QUESTION, after=seen)
         assert "The contract (edited):\n  remembered\n" in terminal.text
-        terminal.type("q\n")
+        terminal.type("l\n")
         assert await terminal.exit_code() == 1
     assert (await user.session())["contract"]["description"] == "remembered"
 
@@ -86,7 +86,7 @@ async def test_an_edit_that_is_not_saved_or_given_up_changes_nothing(user, tmp_p
         seen = await terminal.see("[e]dit again  [g]ive up: ", after=seen)
         terminal.type("g\n")
         seen = await terminal.see(CONTRACT_QUESTION, after=seen)
-        terminal.type("d\n")
+        terminal.type("c\n")
         assert await terminal.exit_code() == 1
     assert (await user.session())["state"] == "abandoned"
 
@@ -100,7 +100,7 @@ async def test_a_contract_is_revised_in_plain_words(user, tmp_path):
     model.write_text(f"import sys\nassert 'name it revised' in sys.stdin.read()\nprint({json.dumps(answer)!r})\n")
     words = user.words(MEND, "--generate", f"python3 {model}")
     async with user.at_terminal(*words) as terminal:
-        seen = await terminal.see("[a]ccept  [e]dit  [r]evise  [d]iscard  [q]uit: ")
+        seen = await terminal.see("[a]ccept  [e]dit  [r]evise  dis[c]ard  [l]eave: ")
         terminal.type("r\n")
         seen = await terminal.see("What should be different? ", after=seen)
         terminal.type("name it revised\n")
@@ -113,11 +113,11 @@ async def test_a_contract_is_revised_in_plain_words(user, tmp_path):
 async def test_a_contract_that_proves_nothing_cannot_be_accepted(user):
     user.contract.write_text("description: x\nchecks:\n- name: fine\n  command: 'true && true'\n")
     async with user.at_terminal(*user.words()) as terminal:
-        await terminal.see("\n[e]dit  [d]iscard  [q]uit: ")
+        await terminal.see("\n[e]dit  dis[c]ard  [l]eave: ")
         assert "problem: every check is already green on the base" in terminal.text
         terminal.type("a\n")
-        await terminal.see("type one of: e, d, q")
-        terminal.type("q\n")
+        await terminal.see("type one of: e, c, l")
+        terminal.type("l\n")
         assert await terminal.exit_code() == 1
 
 
@@ -153,7 +153,7 @@ async def test_an_interrupted_question_leaves_the_session_as_it_is(user, how):
     assert terminal.text.rstrip().endswith(f"interrupted; go on with: trueup code resume {story['id']}")
     async with user.at_terminal("code", "resume") as terminal:
         await terminal.see(CONTRACT_QUESTION)
-        terminal.type("q\n")
+        terminal.type("l\n")
         assert await terminal.exit_code() == 1
 
 

@@ -55,7 +55,7 @@ async def test_runs_are_listed_newest_first(trueup, store, run_id):
     later = await store.start(Started("another"))
     listed = (await trueup("runs", "list")).stdout.text.splitlines()
     assert [line.split()[0] for line in listed] == [later.run_id, run_id]
-    assert re.search(r"code  completed      3 turns      \d\.\d s  mend add\(\)", listed[1])
+    assert re.search(r"code     completed      3 turns      \d\.\d s  mend add\(\)", listed[1])
     assert "in_progress" in listed[0]
     found = json.loads((await trueup("runs", "list", "--kind", "code", "--json")).stdout.text)
     assert [(each["run_id"], each["status"], each["turn_count"]) for each in found] == [(run_id, "completed", 3)]

@@ -164,7 +164,14 @@ async def test_a_program_is_looked_for_on_path_and_not_in_the_folder(around):
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"), [("clod", "unknown engine"), ("command:", "names no program"), ("command:a 'b", "quot")]
+    ("spec", "told"),
+    [
+        ("clod", "unknown engine"),
+        ("claud-code", "did you mean 'claude-code'"),
+        ("nativ", "did you mean 'native'"),
+        ("command:", "names no program"),
+        ("command:a 'b", "quot"),
+    ],
 )
 async def test_words_that_name_no_engine_are_refused(around, spec, told):
     with pytest.raises(InputError, match=told):

@@ -9,8 +9,18 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from ._shared import Verbs
 
-class IntentOrVerb(click.Group):
+
+class NamelessContext(click.Context):
+    """The context of a command that is called by the name of its group alone."""
+
+    @property
+    def command_path(self) -> str:
+        return super().command_path.rstrip()
+
+
+class IntentOrVerb(Verbs):
     """A group of verbs; anything else begins a session, by the command `start`."""
 
     start: click.Command
@@ -59,20 +69,25 @@ class IntentOrVerb(click.Group):
 class StartCommand(click.Command):
     """Begins a session. One word that is, or nearly is, a verb is taken for an intent only where that is made plain."""
 
+    context_class = NamelessContext
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_plain = "--" in args or any(word.split("=")[0] == "--intent" for word in args)
         rest = super().parse_args(ctx, args)
         group = ctx.parent.command if ctx.parent else None
-        verb = group.verb_in(ctx.params.get("words") or "") if isinstance(group, IntentOrVerb) else None
+        intent = ctx.params.get("words") or ""
+        verb = group.verb_in(intent) if isinstance(group, IntentOrVerb) else None
         if verb is not None and not is_plain:
-            raise click.UsageError(
-                f"{verb!r} is a verb, which comes first: `trueup code {verb} …`; to have exactly that done, use --intent",
-                ctx,
+            found = (
+                f"{verb!r} is a verb, which comes first"
+                if intent == verb
+                else f"{intent!r} is nearly the verb {verb!r}"
             )
+            raise click.UsageError(f"{found}: `trueup code {verb} …`; to have exactly that done, use --intent", ctx)
         return rest
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_usage(ctx.command_path.strip(), "[OPTIONS] INTENT")
+        formatter.write_usage(ctx.command_path, "[OPTIONS] INTENT")
 
 
 class PositiveNumber(click.FloatRange):

@@ -71,7 +71,7 @@ class Terminal:
     async def _answer_to(self, proposal: Proposal) -> Accept | Edit | Revise | Discard | Leave | None:
         accept = () if proposal.problems else ("[a]ccept",)
         revise = ("[r]evise",) if self._may_revise else ()
-        match await choose(*accept, "[e]dit", *revise, "[d]iscard", "[q]uit"):
+        match await choose(*accept, "[e]dit", *revise, "dis[c]ard", "[l]eave"):
             case "accept":
                 return Accept(str(self._by))
             case "edit":

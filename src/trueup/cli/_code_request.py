@@ -16,8 +16,8 @@ def request_of(intent: str, folder: Path, asked: dict[str, Any]) -> CodeRequest:
     settings = resolve({name: asked[name] for name in ("engine", "generate")}, folder=folder).settings
     if settings.engine is None:
         raise InputError(
-            "no engine to do the work: give --engine 'command:PROGRAM ARGUMENTS', which gets the prompt on stdin, or set "
-            "`engine` in your settings"
+            "no engine to do the work: name an agent, as in --engine claude-code (`trueup harness list` shows all), give "
+            "--engine 'command:PROGRAM ARGUMENTS', which gets the prompt on stdin, or set `engine` in your settings"
         )
     contract_file: Path | None = asked["contract_file"]
     return CodeRequest(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import msgspec
 
@@ -15,11 +16,18 @@ LINE_WIDTH = 100
 _COLOURS = {"plain": None, "good": "green", "amber": "yellow", "refused": "red"}
 
 
-def run_line(run: RunInfo) -> str:
-    """A run in a list."""
+def run_lines(runs: Sequence[RunInfo]) -> list[str]:
+    """Runs in a list, one below the other."""
+    # The sessions of a race have longer ids.
+    width = max((len(run.run_id) for run in runs), default=0)
+    return [run_line(run, width) for run in runs]
+
+
+def run_line(run: RunInfo, width: int = 0) -> str:
+    """A run by itself, with as much room for its id as others beside it need."""
     turns = f"{run.turn_count} turn{'' if run.turn_count == 1 else 's'}"
     took = elapsed(run)
-    return f"{run.run_id}  {run.started_at[:19]}Z  {run.kind}  {run.status:<11}  {turns:>9}  {took:>9}  {short(run.intent)}"
+    return f"{run.run_id:<{width}}  {run.started_at[:19]}Z  {run.kind:<7}  {run.status:<11}  {turns:>9}  {took:>9}  {short(run.intent)}"
 
 
 def step_line(stored: StoredRecord, run: RunInfo, totals: Totals) -> str:
@@ -59,7 +67,7 @@ def found_text(found: Found) -> str:
 
 def pruned_text(pruned: Pruned, *, dry_run: bool) -> str:
     """What was removed, or would be."""
-    lines = [run_line(run) for run in pruned.runs] if dry_run else []
+    lines = run_lines(pruned.runs) if dry_run else []
     verb = "would remove" if dry_run else "removed"
     shared = "" if dry_run else f", and {pruned.payloads:,} payloads that no other run has"
     count = len(pruned.runs)

@@ -30,6 +30,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 quiet_option = click.option("--quiet", is_flag=True, help="Nothing on stderr while it runs.")
 
 
+class Verbs(click.Group):
+    """A group whose help says of every command what it does, however many lines that takes."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, each.get_short_help_str(sys.maxsize)) for name, each in found if each and not each.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 def show(data: Any, text: str, *, as_json: bool) -> None:
     """Print a result: exactly for programs, without what could act on a terminal for people."""
     click.echo(harmless_json(json.dumps(data, indent=2, ensure_ascii=False)) if as_json else visible(text.rstrip("\n")))

@@ -23,7 +23,7 @@ from trueup.coder import (
 from trueup.workspace import Repository
 
 from ._main import EXIT_NO
-from ._shared import json_option, run_async, show
+from ._shared import Verbs, json_option, run_async, show
 
 repo_option = click.option(
     "--repo",
@@ -40,7 +40,7 @@ key_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """What was verified of a merged commit, signed, as a git note beside it.
 

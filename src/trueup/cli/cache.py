@@ -11,13 +11,13 @@ import msgspec
 from trueup.skills import clean_cells, list_cells
 from trueup.workspace import Kept, clean_cache, list_cache
 
-from ._shared import json_option, quiet_option, show
+from ._shared import Verbs, json_option, quiet_option, show
 from ._waiting import Waiting
 
 DAY_SECS = 86_400
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """What trueup keeps to be quick: checked-out bases, dependencies, tops, cells of skill tests.
 

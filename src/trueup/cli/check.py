@@ -72,7 +72,7 @@ def command(
 
     \b
     Examples:
-      trueup check                                  the working tree, by trueup.yaml
+      trueup check                    # the working tree, by trueup.yaml
       trueup check --contract ~/done.yaml --rev my-branch
       trueup check --guards-only --base origin/main
     """

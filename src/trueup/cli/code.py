@@ -74,7 +74,10 @@ deliver_option = click.option(
 @repo_option
 @click.option("--base", metavar="REV", help="The commit to start from; default: HEAD.")
 @click.option(
-    "--engine", type=ENGINE, metavar="SPEC", help="Who works: `command:PROGRAM ARGUMENTS`; default: your settings."
+    "--engine",
+    type=ENGINE,
+    metavar="SPEC",
+    help="Who works: claude-code, codex, …, native, auto, or `command:PROGRAM ARGUMENTS`; default: your settings.",
 )
 @click.option("--model", metavar="NAME", help="The model that the engine is to use.")
 @click.option(
@@ -149,7 +152,7 @@ def start(
     Examples:
       trueup code "slug() joins by dashes" --engine "command:my-agent --stdin"
       trueup code "add a --version flag" --contract ~/done.yaml --yes --json
-      trueup code "add a --version flag" --race codex,claude-code --pick cheapest --budget-usd 5
+      trueup code "add a --version flag" --race codex,claude-code --budget-usd 5
       trueup code approve
     """
     if words and named_intent:

@@ -17,8 +17,8 @@ def command(shell: str) -> None:
 
     \b
     Examples:
-      eval "$(trueup completion bash)"                                      in ~/.bashrc
-      eval "$(trueup completion zsh)"                                       in ~/.zshrc, below compinit
+      eval "$(trueup completion bash)"     # in ~/.bashrc
+      eval "$(trueup completion zsh)"      # in ~/.zshrc, below compinit
       trueup completion fish > ~/.config/fish/completions/trueup.fish
     """
     # Not the method of bash's own class, which starts a bash to ask for its version.

@@ -11,10 +11,10 @@ import msgspec
 from trueup.core.settings import Resolved, resolve
 
 from ._main import tell
-from ._shared import json_option, show
+from ._shared import Verbs, json_option, show
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """Settings, and where each one came from.
 

@@ -26,14 +26,14 @@ from trueup.core.settings import resolve
 from trueup.model import Retry, chosen_model, generate_for
 
 from ._main import EXIT_NO, tell
-from ._shared import json_option, quiet_option, read_stdin, run_async, show
+from ._shared import Verbs, json_option, quiet_option, read_stdin, run_async, show
 from ._used import used_text
 from ._waiting import Waiting
 
 REPO = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """Outcome contracts: what "done" means for a change, as commands.
 

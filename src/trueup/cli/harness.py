@@ -26,7 +26,7 @@ from ._code_group import PositiveNumber
 from ._harness_run import exit_code_of, harness_of_user, oneharness_exit_code_of, probed, run_here
 from ._harness_show import Compact, Plain, Quiet, Show, Stream, known_data, known_text, probe_text
 from ._main import EXIT_ENGINE, tell
-from ._shared import json_option, quiet_option, run_async, show
+from ._shared import Verbs, json_option, quiet_option, run_async, show
 from ._values import HARNESS
 from ._waiting import Waiting
 
@@ -56,7 +56,7 @@ class Seconds(click.ParamType[float]):
 SECONDS = Seconds()
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """Agent programs: which there are, whether they can be used, and having one work on a prompt.
 

@@ -15,7 +15,7 @@ from trueup.core.errors import InputError, Kind, TrueupError
 from trueup.core.files import write_whole
 
 from ._progress import Progress
-from ._shared import json_option, read_stdin, run_async, show
+from ._shared import Verbs, json_option, read_stdin, run_async, show
 
 
 class StopInput(msgspec.Struct):
@@ -25,7 +25,7 @@ class StopInput(msgspec.Struct):
     stop_hook_active: bool = False
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """trueup as a hook of an interactive agent: it may stop when the change is done, and not before.
 

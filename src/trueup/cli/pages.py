@@ -6,7 +6,7 @@ import webbrowser
 
 import click
 
-from trueup.daemon import DEFAULT_PORT, connect
+from trueup.daemon import connect
 
 from ._main import tell
 from ._shared import json_option, run_async, show
@@ -16,13 +16,11 @@ from ._shared import json_option, run_async, show
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
-    default=DEFAULT_PORT,
-    show_default=True,
-    help="Port of the daemon.",
+    help="Port of the daemon on this machine; default: where TRUEUP_DAEMON_URL says, else the usual one.",
 )
 @click.option("--open", "opened", is_flag=True, help="Open it in your browser, too.")
 @json_option
-def command(port: int, opened: bool, as_json: bool) -> None:
+def command(port: int | None, opened: bool, as_json: bool) -> None:
     """Print a link to the pages of the daemon that runs; it lets in the browser that opens it first.
 
     Its name ends in `.localhost`, which keeps the cookie from whatever else listens on this machine. A browser that does
@@ -38,8 +36,8 @@ def command(port: int, opened: bool, as_json: bool) -> None:
         tell("there is no browser that could be opened; open the link by hand")
 
 
-async def _link(port: int) -> str:
-    async with connect(f"ws://127.0.0.1:{port}/", human=True) as client:
+async def _link(port: int | None) -> str:
+    async with connect(f"ws://127.0.0.1:{port}/" if port else None, human=True) as client:
         answer = await client.call("server.page_link")
     link: str = answer["url"]
     return link

@@ -15,10 +15,10 @@ from trueup.core.protocols import Action, Decision
 from trueup.policy import POLICY_FILE, AnyPolicy, Policies, PolicyGate, policy_file, read_policies
 
 from ._main import EXIT_NO
-from ._shared import json_option, run_async, show
+from ._shared import Verbs, json_option, run_async, show
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """What agents and clients may do, as rules: list, test.
 

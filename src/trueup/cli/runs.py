@@ -17,9 +17,9 @@ from trueup.runs import Pruned, RunInfo, RunStore, StoredRecord, Totals, Verific
 
 from ._main import EXIT_NO, tell
 from ._runs_export import export, send
-from ._runs_view import found_text, left_out, pruned_text, run_line, shown, step_line, whole_text
+from ._runs_view import found_text, left_out, pruned_text, run_line, run_lines, shown, step_line, whole_text
 from ._runs_when import moment
-from ._shared import T, harmless_json, is_terminal, json_option, quiet_option, run_async, show
+from ._shared import T, Verbs, harmless_json, is_terminal, json_option, quiet_option, run_async, show
 from ._values import RUN
 from ._waiting import Waiting
 
@@ -29,7 +29,7 @@ COUNT = click.IntRange(1, MOST)
 STATUSES = ["in_progress", "completed", "incomplete", "cancelled"]
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """What happened: recorded runs, their records, and whether they are whole.
 
@@ -43,7 +43,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--kind", help="Only runs of this kind.")
+@click.option("--kind", help="Only runs of this kind: session, race, cell (of a skill test), run (of a program).")
 @click.option("--agent", metavar="ID", help="Only runs of this agent.")
 @click.option("--limit", type=COUNT, default=20, show_default=True, help="How many at most.")
 @json_option
@@ -53,10 +53,10 @@ def list_command(kind: str | None, agent: str | None, limit: int, as_json: bool)
     \b
     Examples:
       trueup runs list
-      trueup runs list --kind code --limit 5
+      trueup runs list --kind session --limit 5
     """
     found = _with_store(lambda store: store.list(kind=kind, agent_id=agent, limit=limit))
-    text = "\n".join(run_line(run) for run in found) or "no runs"
+    text = "\n".join(run_lines(found)) or "no runs"
     show(msgspec.to_builtins(found), text, as_json=as_json)
 
 
@@ -112,7 +112,7 @@ def tail_command(run: str, lines: int | None, as_json: bool) -> None:
 
 @command.command("search")
 @click.argument("words")
-@click.option("--kind", help="Only in runs of this kind.")
+@click.option("--kind", help="Only in runs of this kind: session, race, cell, run.")
 @click.option("--agent", metavar="ID", help="Only in runs of this agent.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only in runs that stand so.")
 @click.option("--since", callback=moment, metavar="TIME", help="Only records since: 30d, 12h, 2026-01-31.")
@@ -186,7 +186,7 @@ def export_command(run: str, form: str, output: Path | None, endpoint: str | Non
 @command.command("prune")
 @click.option("--older-than", callback=moment, metavar="AGE", help="Runs that ended so long ago: 30d, 12h, 2026-01-31.")
 @click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the newest N runs that have ended.")
-@click.option("--kind", help="Only runs of this kind.")
+@click.option("--kind", help="Only runs of this kind: session, race, cell (of a skill test), run (of a program).")
 @click.option("--dry-run", is_flag=True, help="Only say which.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @quiet_option

@@ -9,8 +9,10 @@ import click
 
 from trueup.core.schemas import read_schema, written_schema
 
+from ._shared import Verbs
 
-@click.group()
+
+@click.group(cls=Verbs)
 def command() -> None:
     """JSON Schemas of what trueup reads and writes.
 

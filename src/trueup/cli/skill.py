@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._main import EXIT_NO
-from ._shared import json_option, quiet_option, show
+from ._shared import Verbs, json_option, quiet_option, show
 from ._waiting import Waiting
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # What the tests are made of is loaded only where it is used: the provider starts once for every call of a cell.
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """Skills: validate them, begin to test them, and a provider without a model.
 

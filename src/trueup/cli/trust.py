@@ -30,7 +30,7 @@ def command(repo: Path, as_json: bool) -> None:
     """
     file = project_file(repo)
     if file is None:
-        raise InputError(f"no {PROJECT_FILE} in {repo.absolute()} or above it")
+        raise InputError(f"no {PROJECT_FILE} in {repo.absolute()} or above it; write one with `trueup init`")
     content = file.read_bytes()
     contract = parse_contract(content, str(file))
     asked = {

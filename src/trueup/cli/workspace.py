@@ -7,11 +7,11 @@ import msgspec
 
 from trueup.workspace import KeptWorkspace, cache_folder, clean_workspaces, list_workspaces
 
-from ._shared import json_option, quiet_option, show
+from ._shared import Verbs, json_option, quiet_option, show
 from ._waiting import Waiting
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """Checkouts in which agents work.
 

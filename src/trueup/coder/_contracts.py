@@ -47,6 +47,8 @@ def no_verdict_because(baseline: Baseline, *, guards_only: bool) -> list[str]:
 async def _contract_of_base(mirror: Mirror, base: str, path: str, *, named_by_person: bool) -> Contract:
     entry = (await mirror.entries(base)).get(path)
     if entry is None and named_by_person:
+        if not await asyncio.to_thread((mirror.repository.root / path).exists):
+            raise InputError(f"{path}: no such file, neither here nor in the base {base[:12]}")
         raise InputError(
             f"{path} is inside the repository but not in the base {base[:12]}, so the change could have written it; "
             "commit it first, or keep it outside of the repository"

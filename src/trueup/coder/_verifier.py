@@ -48,7 +48,7 @@ class Verifier:
         known = None if fresh else await asyncio.to_thread(memory.recall)
         if known is None:
             contract = self._stage.contract
-            runs = f"at most {estimate(contract)} runs of {len(contract.checks)} checks"
+            runs = f"at most {estimate(contract)} runs of {len(contract.checks)} {'check' if len(contract.checks) == 1 else 'checks'}"
             await self._stage.say(f"baseline: {runs} on the base")
             known = await self._evaluate_base()
             await asyncio.to_thread(memory.keep, known)

@@ -56,14 +56,17 @@ class Survey(Struct, frozen=True):
     repository: Repository
 
 
-def derive_offline(repo: Path, intent: str = "") -> OfflineDerivation:
-    """Propose a contract from the repository's files, with evidence for each command."""
+def derive_offline(repo: Path, intent: str = "", *, called: str | None = None) -> OfflineDerivation:
+    """Propose a contract from the repository's files, with evidence for each command.
+
+    `called` is what a person knows these files as, where their folder is not one of theirs.
+    """
     if not repo.is_dir():
         raise InputError(f"{repo} is not a folder; name the repository whose checks are wanted")
     seen = survey(repo)
     findings = proposed(seen)
     if not findings:
-        raise InputError(_nothing_found(repo, seen.repository.notes))
+        raise InputError(_nothing_found(called or str(repo), seen.repository.notes))
     suggestions = list(suggestions_of(findings))
     contract = Contract(
         description=intent.strip() or _DESCRIPTION,
@@ -205,10 +208,10 @@ def _unique(items: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(items))
 
 
-def _nothing_found(repo: Path, notes: list[str]) -> str:
+def _nothing_found(repo: str, notes: list[str]) -> str:
     message = (
-        f"no checks were found in {show(str(repo))}: looked for Python, JavaScript, Rust, Go, Maven, Gradle, CMake, Make "
+        f"no checks were found in {show(repo)}: looked for Python, JavaScript, Rust, Go, Maven, Gradle, CMake, Make "
         "and just projects up to four folders deep, and for commands in CI files. Write a contract by hand with "
-        "`checks:`, or let a model propose one"
+        "`checks:`, or let a model propose one (`trueup contract derive --help`)"
     )
     return f"{message} (notes: {'; '.join(notes)})" if notes else message

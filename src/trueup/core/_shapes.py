@@ -29,6 +29,7 @@ def shape_of(kind: type) -> inspect.Type:
 
 def is_closed(kind: type) -> bool:
     """Whether everything in the type refuses keys that it does not know by itself, so that nobody has to look."""
+    # By another function: for a type checker, what is cached takes no type of which only a variable is known.
     return _is_closed(kind)
 
 

@@ -60,6 +60,14 @@ def _add_known(mine: float | None, theirs: float | None) -> float | None:
     return mine if theirs is None else mine + theirs
 
 
+def told_total(parts: Iterable[Usage | None]) -> Usage | None:
+    """Add up what was told; None where nobody told anything, else what somebody did not tell makes it a lower bound."""
+    every = list(parts)
+    if all(part is None for part in every):
+        return None
+    return Usage.total(Usage() if part is None else part for part in every)
+
+
 def tokens_of(usage: Usage) -> int | None:
     """What a limit on tokens counts: those sent and those generated, be it by an estimate."""
     amounts = (usage.input_tokens, usage.output_tokens, usage.estimated_tokens or None)

@@ -169,16 +169,23 @@ def _plugged() -> Mapping[str, type[PromptedAgent]]:
 
 
 def _no_engine(name: str, known: Sequence[str]) -> str:
+    engines = (*known, NATIVE, AUTO)
     return (
-        f"unknown engine {name!r}: name one of {', '.join((*known, NATIVE, AUTO))}, or any program as "
-        "`command:PROGRAM ARGUMENTS`, or `acp:PROGRAM ARGUMENTS` where it speaks ACP; other agents can be described under `agents` in your settings"
+        f"unknown engine {name!r}: {_meant(name, engines)} {', '.join(engines)}, or any program as "
+        "`command:PROGRAM ARGUMENTS`, or `acp:PROGRAM ARGUMENTS` where it speaks ACP; other agents can be described under "
+        "`agents` in your settings"
     )
 
 
 def _no_harness(name: str, known: Sequence[str]) -> str:
     if name in (NATIVE, AUTO) or name.startswith(PREFIX):
         return f"unknown agent {name!r}: that is an engine of `trueup code --engine {name}`, and no agent program"
-    nearest = difflib.get_close_matches(name, known, n=1)
-    meant = f"did you mean {nearest[0]!r}? There are" if nearest else "name one of"
     others = "others can be described under `agents` in your settings, or called by ACP as `acp:PROGRAM ARGUMENTS`"
-    return "\n".join((f"unknown agent {name!r}: {meant} {', '.join(known)}; {others}", *plugin_complaints()))
+    return "\n".join(
+        (f"unknown agent {name!r}: {_meant(name, known)} {', '.join(known)}; {others}", *plugin_complaints())
+    )
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    nearest = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {nearest[0]!r}? There are" if nearest else "name one of"

@@ -44,7 +44,8 @@ def find(connection: Connection, prefix: str, kind: str | None) -> RunInfo:
         return found[0]
     noun = kind or "run"
     if not found:
-        raise InputError(f"there is no {noun} {prefix!r}; `trueup runs list` shows those that there are")
+        listing = "code list --all" if kind == "session" else "runs list"
+        raise InputError(f"there is no {noun} {prefix!r}; `trueup {listing}` shows those that there are")
     some = ", ".join(run.run_id for run in found[:5]) + (", …" if len(found) > 5 else "")
     raise InputError(f"{prefix!r} could be several {noun}s: {some}; type more of it")
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._case import (
-        CONFIG_FILE,
         Case,
         Config,
         Loaded,
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
         load_case,
         load_cases,
         load_config,
-        notes,
         override_config,
     )
     from ._cell import CellSkill, CellSpec, regrade_cell, run_cell
@@ -104,7 +102,7 @@ if TYPE_CHECKING:
 # Loaded when they are wanted: who validates a skill needs no harness, and who reads a report no provider.
 _HOMES = {
     "_case": (
-        "CONFIG_FILE Case Config Loaded case_schema config_folder config_schema load_case load_cases load_config notes override_config"
+        "Case Config Loaded case_schema config_folder config_schema load_case load_cases load_config override_config"
     ),
     "_cell": "CellSkill CellSpec regrade_cell run_cell",
     "_matrix": (
@@ -128,7 +126,6 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
-    "CONFIG_FILE",
     "RULES",
     "About",
     "Arm",
@@ -205,7 +202,6 @@ __all__ = [
     "load_config",
     "load_skill",
     "matching",
-    "notes",
     "override_config",
     "provider_for",
     "rate_bars",

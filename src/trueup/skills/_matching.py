@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from trueup.core.errors import InputError
 from trueup.core.regex import compile_regex
 from trueup.runs import encode_json
 
-from ._case import Match, Predicate
+from ._case import Match, Predicate, Predicates
 
 _SHOWN = 100
-
-Predicates = Mapping[str, str | int | float | bool | Predicate]
 
 
 def json_equal(one: Any, other: Any) -> bool:

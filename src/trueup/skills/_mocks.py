@@ -42,10 +42,10 @@ def action_of(mock: Mock) -> MockAction:
 
 def decide(mocks: Sequence[Mock], tool: str, arguments: Any) -> MockDecision:
     """The first mock with an action that means this call decides; what none of them means runs as it is."""
-    acting = [(number, mock) for number, mock in enumerate(mocks) if action_of(mock) is not MockAction.ALLOW]
+    acting = [(number, mock) for number, mock in enumerate(mocks) if mock.actions]
     for rule, (number, mock) in enumerate(acting):
         if call_matches(mock.match, tool, arguments):
-            return MockDecision(action_of(mock), mock, rule, mock.name or f"mock_{number}")
+            return MockDecision(action_of(mock), mock, rule, mock.label(number))
     return MockDecision()
 
 
@@ -54,11 +54,16 @@ def refusal_of(mock: Mock) -> str:
     return "" if mock.deny is None else mock.deny if isinstance(mock.deny, str) else mock.deny.message
 
 
+def stubs_of(mock: Mock) -> list[Stub]:
+    """What one call after the other seems to print; nothing where the mock does something else."""
+    given = mock.stub if isinstance(mock.stub, list) else [] if mock.stub is None else [mock.stub]
+    return [Stub(output=each) if isinstance(each, str) else each for each in given]
+
+
 def stub_of(mock: Mock, earlier: int) -> Stub:
     """What a call seems to print, after so many earlier ones of the cell: a list is gone through, its last one stays."""
-    each = mock.stub if isinstance(mock.stub, list) else [mock.stub or ""]
-    answer = each[min(earlier, len(each) - 1)]
-    return Stub(output=answer) if isinstance(answer, str) else answer
+    each = stubs_of(mock)
+    return each[min(earlier, len(each) - 1)]
 
 
 def as_command(stub: Stub) -> str:

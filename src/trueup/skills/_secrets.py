@@ -38,8 +38,8 @@ class Secrets:
         """Anything of plain data and structs, without secrets in any of its texts."""
         if not self._names:
             return value
-        found: Any = self._hidden(value)
-        return found  # type: ignore[no-any-return]
+        found: T = self._hidden(value)
+        return found
 
     def _hidden(self, value: Any) -> Any:
         match value:

@@ -9,7 +9,7 @@ import msgspec
 from trueup.core.text import visible
 
 from ._model import Message, ToolEvent
-from ._report import CellReport
+from ._report import CellReport, report_words
 
 LAST_MESSAGES = 8
 LONGEST_TEXT = 2000
@@ -23,8 +23,7 @@ def cell_story(cell: CellReport) -> str:
 
 def _reasons(cell: CellReport) -> Iterator[str]:
     if cell.error is not None:
-        context = f" in {cell.error.context}" if cell.error.context else ""
-        yield f"{cell.error.kind}{context}: {cell.error.message}"
+        yield from report_words.why(cell)
     failed = [each for each in cell.evals if not each.passed]
     if failed:
         yield f"{len(failed)} of {len(cell.evals)} evals failed:"

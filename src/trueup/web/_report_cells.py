@@ -10,6 +10,7 @@ from aiohttp import web
 from trueup.skills import Arm, CellReport, CellStatus, ToolEvent, kept_cell, kept_outline, report_words
 
 from ._lines import readable
+from ._numbers import number_in
 from ._report_places import Part, Wanted, cell_address, column_of, known, label, moment_of
 from ._site import Site
 from ._templates import MOST_CHARACTERS
@@ -29,9 +30,7 @@ def routes(site: Site) -> list[web.RouteDef]:
     async def cell(request: web.Request) -> web.Response:
         name = await known(request.match_info["name"])
         key, _, repeat = request.match_info["cell"].rpartition("-")
-        # So long a number is no repeat of anything.
-        number = int(repeat) if repeat.isascii() and repeat.isdecimal() and len(repeat) < 10 else 0
-        found = await asyncio.to_thread(kept_cell, name, key, number)
+        found = await asyncio.to_thread(kept_cell, name, key, number_in(repeat, 0))
         if found is None:
             raise web.HTTPNotFound(reason="the report has no such cell")
         run = None if found.run_id is None else await site.daemon.store.get(found.run_id)

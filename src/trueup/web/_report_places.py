@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from trueup.skills import CellReport, kept_reports, report_words
 
+from ._numbers import number_in
 from ._templates import said
 
 
@@ -50,9 +51,7 @@ class Part(Struct, frozen=True):
     @classmethod
     def of(cls, request: web.Request, count: int, size: int) -> Part:
         """The part that an address asks for."""
-        text = request.query.get("page", "")
-        asked = int(text) if len(text) < 10 and text.isascii() and text.isdecimal() else 1
-        last = max(1, -(-count // size))
+        asked, last = number_in(request.query.get("page"), 1), max(1, -(-count // size))
         return cls(min(max(1, asked), last), size, count, dict(request.query))
 
     @property

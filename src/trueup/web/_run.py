@@ -16,6 +16,7 @@ from trueup.runs import RunInfo, RunStore, StoredRecord, as_step, elapsed, expor
 
 from ._lines import Line, as_lines, told, whole_text
 from ._live import Fragment, sender
+from ._numbers import number_in
 from ._site import Site
 from ._spending import Spending
 from ._templates import template
@@ -110,8 +111,8 @@ def routes(site: Site) -> list[web.RouteDef]:
         return await asyncio.to_thread(site.render, request, "run.html", view=view, run=run, facts=facts)
 
     async def rows(request: web.Request, run: RunInfo) -> web.Response:
-        after = _number(request.query.get("after"), -1)
-        limit = min(PAGE, max(1, _number(request.query.get("until"), after + PAGE) - after))
+        after = number_in(request.query.get("after"), -1)
+        limit = min(PAGE, max(1, number_in(request.query.get("until"), after + PAGE) - after))
         view = await timelines.view(run, after, limit)
         return web.Response(
             text=await _rows(view), content_type="text/html", headers={"Record-Count": str(run.record_count)}
@@ -119,11 +120,11 @@ def routes(site: Site) -> list[web.RouteDef]:
 
     async def live(request: web.Request, run: RunInfo) -> web.StreamResponse:
         place = request.headers.get("Last-Event-ID") or request.query.get("after")
-        after = None if place is None else _number(place, -1)
+        after = None if place is None else number_in(place, -1)
         return await site.streams.send(request, timelines.news(run.run_id, after))
 
     async def record(request: web.Request, run: RunInfo) -> web.Response:
-        text = await _whole(timelines.store, run, _number(request.match_info["seq"], -1), request.query.get("part"))
+        text = await _whole(timelines.store, run, number_in(request.match_info["seq"], -1), request.query.get("part"))
         return web.Response(text=text, content_type="text/plain", headers={"Cache-Control": "no-store"})
 
     def of_run(handler: Show) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
@@ -154,13 +155,8 @@ def _after(request: web.Request, run: RunInfo) -> int:
     if "last" in request.query:
         return max(-1, run.record_count - 1 - PAGE)
     if "at" in request.query:
-        return _number(request.query["at"], 0) - 1
-    return _number(request.query.get("after"), -1)
-
-
-def _number(text: str | None, otherwise: int) -> int:
-    # No run has more records than that, and no database a larger number.
-    return int(text) if text and len(text) < 16 and text.isascii() and text.removeprefix("-").isdecimal() else otherwise
+        return number_in(request.query["at"], 0) - 1
+    return number_in(request.query.get("after"), -1)
 
 
 async def _whole(store: RunStore, run: RunInfo, seq: int, part: str | None) -> str:

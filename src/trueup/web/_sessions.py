@@ -15,6 +15,7 @@ from trueup.daemon import Daemon
 from trueup.runs import StoredRecord, Totals
 
 from ._live import Fragment
+from ._numbers import number_in
 from ._site import Site
 from ._templates import template
 
@@ -40,9 +41,7 @@ class Wanted(Struct, frozen=True):
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Wanted:
         """What an address asks for; what it does not know it leaves alone."""
-        page = query.get("page", "")
-        number = int(page) if page.isascii() and page.isdecimal() and len(page) < 6 else 1
-        return cls(query.get("state", ""), max(1, min(number, MOST_PAGES)))
+        return cls(query.get("state", ""), max(1, min(number_in(query.get("page"), 1), MOST_PAGES)))
 
     def address(self, path: str = "/sessions", **changed: Any) -> str:
         """Where that is seen, or something near it."""

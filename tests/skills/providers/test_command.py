@@ -156,6 +156,7 @@ async def test_events_are_read_with_patience(program, request_to):
         {"kind": "message", "output": "hm"},
         "nonsense",
         {"name": "no kind"},
+        {"kind": ["tool_call"], "name": "a kind that is none"},
     ]
     turn = await provider(program, program.answers({"message": "a", "events": events})).respond(request_to())
     assert turn.events == (
@@ -263,6 +264,7 @@ async def test_watching_alone_has_no_rules(program, request_to):
         [{"tool": "Bash"}],
         [{"tool": 3, "action": "allow"}],
         [{"tool": "Bash", "action": "eaten"}],
+        [{"tool": "Bash", "action": ["deny"], "rule": 0}],
         [{"tool": "Bash", "action": "deny"}],
         [{"tool": "Bash", "action": "deny", "rule": 3}],
         [{"tool": "Bash", "action": "deny", "rule": True}],

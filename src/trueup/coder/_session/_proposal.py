@@ -43,7 +43,7 @@ async def propose(request: CodeRequest, site: Site, base: str) -> Proposed:
     files = await site.layers.base(base)
     if request.generate is not None:
         return await _derived(request, files, request.intent)
-    found = await asyncio.to_thread(derive_offline, files, request.intent)
+    found = await asyncio.to_thread(derive_offline, files, request.intent, called=f"the base {base[:12]}")
     return Proposed(found.contract, "the repository's own checks", found.notes)
 
 

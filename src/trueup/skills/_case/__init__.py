@@ -6,10 +6,9 @@ from ._config import (
     Config,
     HarnessProviderConfig,
     OneharnessProviderConfig,
-    ProviderConfig,
     Vendor,
 )
-from ._config_file import CONFIG_FILE, config_folder, load_config, notes, override_config
+from ._config_file import config_folder, load_config, notes, override_config
 from ._evals import (
     Activated,
     Boolean,
@@ -31,12 +30,11 @@ from ._evals import (
 )
 from ._load import Loaded, load_case, load_cases
 from ._mistakes import mistakes
-from ._mocks import Deny, Match, Mock, Predicate, Stub
+from ._mocks import Match, Mock, Predicate, Predicates, Stub
 from ._model import Case, User, Workspace
 from ._schema import case_schema, config_schema
 
 __all__ = [
-    "CONFIG_FILE",
     "Activated",
     "ApiJudge",
     "Boolean",
@@ -48,7 +46,6 @@ __all__ = [
     "Config",
     "Contains",
     "CostBelow",
-    "Deny",
     "Eval",
     "FileEval",
     "HarnessProviderConfig",
@@ -62,7 +59,7 @@ __all__ = [
     "Numeric",
     "OneharnessProviderConfig",
     "Predicate",
-    "ProviderConfig",
+    "Predicates",
     "Stub",
     "ToolCalled",
     "ToolOrder",

@@ -18,6 +18,8 @@ from ._config import CommandProviderConfig, Config, HarnessProviderConfig, Oneha
 CONFIG_FILE = "skilltest.yaml"
 CONFIG_NAMES = frozenset({CONFIG_FILE, "skilltest.yml", PROJECT_FILE, "trueup.yml"})
 PART = "skills"
+# What `trueup skill init` configures.
+WITHOUT_A_MODEL = ["trueup", "skill", "provider"]
 
 Mistake = tuple[tuple[str | int, ...], str]
 
@@ -85,8 +87,13 @@ def override_config(
 
 
 def notes(config: Config) -> list[str]:
-    """What the author should know: keys without an effect, and a judge that judges itself."""
+    """What the author should know: that nobody real answers, keys without an effect, and a judge that judges itself."""
     told = []
+    if isinstance(config.provider, CommandProviderConfig) and config.provider.command == WITHOUT_A_MODEL:
+        told.append(
+            "no agent ran, whatever a platform is called: `trueup skill provider` answers without a model; for agents, "
+            "set `provider: {kind: harness}` and `models`"
+        )
     if config.judge is not None and config.judge.curl_bin is not None:
         told.append("judge.curl_bin has no effect: trueup calls the API itself")
     if isinstance(config.provider, OneharnessProviderConfig):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ._mocks import Predicate
+from ._mocks import Predicates
 
 Named = Annotated[str, Meta(min_length=1)]
 
@@ -57,14 +57,14 @@ class Called(EvalBase, frozen=True, kw_only=True, tag="called"):
 
     mock: Named
     times: Annotated[int, Meta(ge=0)] | None = None
-    where: dict[str, str | int | float | bool | Predicate] = {}
+    where: Predicates = {}
 
 
 class NotCalled(EvalBase, frozen=True, kw_only=True, tag="not_called"):
     """A mock or spy saw no such call."""
 
     mock: Named
-    where: dict[str, str | int | float | bool | Predicate] = {}
+    where: Predicates = {}
 
 
 class Contains(EvalBase, frozen=True, kw_only=True, tag="contains"):
@@ -118,7 +118,7 @@ class ToolCalled(EvalBase, frozen=True, kw_only=True, tag="tool_called"):
     """The agent called a tool, by its harness's name or by its kind (`shell`, `read`, `write`, `search`, `web`)."""
 
     tool: Named
-    input: dict[str, str | int | float | bool | Predicate] = {}
+    input: Predicates = {}
     times: Annotated[int, Meta(ge=0)] | None = None
     expected: bool = True
 

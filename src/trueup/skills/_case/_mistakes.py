@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
@@ -25,12 +25,11 @@ from ._evals import (
     ToolCalled,
     ToolOrder,
 )
-from ._mocks import Match, Mock, Predicate
+from ._mocks import Match, Mock, Predicate, Predicates
 from ._model import Case, CaseFile, Workspace
 
 Mistake = tuple[tuple[str | int, ...], str]
 Found = Iterator[Mistake]
-Predicates = Mapping[str, str | int | float | bool | Predicate]
 
 
 def mistakes(case: CaseFile | Case) -> Found:

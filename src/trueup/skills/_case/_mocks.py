@@ -18,6 +18,10 @@ class Predicate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pattern: str | None = None
 
 
+# By the names of arguments.
+Predicates = dict[str, str | int | float | bool | Predicate]
+
+
 class Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which tool calls are meant; everything that is given must hold.
 
@@ -27,7 +31,7 @@ class Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tool: str | None = None
     contains: str | None = None
     pattern: str | None = None
-    input: dict[str, str | int | float | bool | Predicate] = {}
+    input: Predicates = {}
 
 
 class Stub(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,7 +6,6 @@ again. Which cells there are, when they run and which of them run again is the m
 """
 
 from ._fixtures import fixtures_digest
-from ._labels import labels
 from ._regrade import can_regrade, regrade_cell
 from ._run import run_cell
 from ._spec import CellSkill, CellSpec
@@ -16,7 +15,6 @@ __all__ = [
     "CellSpec",
     "can_regrade",
     "fixtures_digest",
-    "labels",
     "regrade_cell",
     "run_cell",
 ]

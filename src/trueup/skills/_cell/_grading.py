@@ -63,10 +63,7 @@ _LOOKS: Mapping[type, Callable[[Any, Evidence], Finding]] = {
 
 
 class Grading:
-    """The evals of a finished conversation. `outcomes` are in the order of the case, without those that failed to be.
-
-    `kept` are outcomes of before, by label, which are not asked for again.
-    """
+    """The evals of a finished conversation; at most `at_once` of them are looked at or judged at the same time."""
 
     def __init__(self, evidence: Evidence, calls: Calls, run: CellRun, at_once: int) -> None:
         self._evidence = evidence
@@ -76,9 +73,10 @@ class Grading:
         self._in_workspace = asyncio.Lock()
 
     async def grade(self, kept: Mapping[str, EvalOutcome]) -> tuple[list[EvalOutcome], TrueupError | None]:
-        """Every outcome that there is, and the first error where one could not be had.
+        """Every outcome that there is, in the order of the case, and the first error where one could not be had.
 
-        An error ends none of the others: what they found and cost is kept, so that only the rest need be done again.
+        `kept` are outcomes of before, by label, which are not asked for again. An error ends none of the others: what
+        they found and cost is kept, so that only the rest need be done again.
         """
         evals = self._evidence.spec.case.evals
         # Begun in this order, so that those which look at the workspace get it in this order.

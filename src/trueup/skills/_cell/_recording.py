@@ -95,9 +95,9 @@ class CellRun:
         await self._append(*(EventRecord(kind, data) for kind, data in found))
 
     async def judged(self, outcome: EvalOutcome) -> None:
-        data = {"label": outcome.label, "passed": outcome.passed, "reason": outcome.reason}
-        rest = msgspec.to_builtins(outcome)
-        await self._append(EventRecord("eval", {**data, **rest}))
+        # What a person looks for comes first, before the detail.
+        first = {"label": outcome.label, "passed": outcome.passed, "reason": outcome.reason}
+        await self._append(EventRecord("eval", first | msgspec.to_builtins(outcome)))
 
     async def end(self, report: CellReport) -> None:
         """Close the run of a cell that came to its end."""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from trueup.runs import RunStore
 
 from .._model import Provider
-from .._report import CellReport, CellStatus
+from .._report import CellReport, CellStatus, EvalOutcome
 from ._calls import Calls
 from ._ending import Stage, cell_error, status_of
 from ._evidence import Evidence
@@ -34,7 +34,6 @@ async def regrade_cell(
     *,
     runs: RunStore | None = None,
     owner: str | None = None,
-    evals_at_once: int = EVALS_AT_ONCE,
 ) -> CellReport:
     """Judge a conversation of before anew.
 
@@ -43,15 +42,13 @@ async def regrade_cell(
     """
     if not can_regrade(earlier):
         return replace(earlier, notes=[*earlier.notes, "not regraded: the conversation did not come to its end"])
-    own = labels(spec.case.evals)
-    gone = {label for eval_, label in zip(spec.case.evals, own, strict=True) if isinstance(eval_, IN_WORKSPACE)}
-    kept = {each.label: each for each in earlier.evals if each.label in gone}
+    kept = _found_in_workspace(spec, earlier)
     notes = [f"not looked at again, as the workspace is gone: {', '.join(kept)}"] if kept else []
     run = CellRun(runs, notes, owner)
     began = time.monotonic()
     async with recorded(run, spec, earlier.run_id or earlier.key):
         calls = Calls(provider, run)
-        outcomes, error = await Grading(_evidence(spec, earlier), calls, run, evals_at_once).grade(kept)
+        outcomes, error = await Grading(_evidence(spec, earlier), calls, run, EVALS_AT_ONCE).grade(kept)
         status = status_of(outcomes, error)
         report = replace(
             earlier,
@@ -70,6 +67,13 @@ async def regrade_cell(
         )
         await run.end(report)
     return replace(report, notes=[*earlier.notes, *(note for note in notes if note not in earlier.notes)])
+
+
+def _found_in_workspace(spec: CellSpec, earlier: CellReport) -> dict[str, EvalOutcome]:
+    """What can be found no more, by label."""
+    own = labels(spec.case.evals)
+    gone = {label for eval_, label in zip(spec.case.evals, own, strict=True) if isinstance(eval_, IN_WORKSPACE)}
+    return {each.label: each for each in earlier.evals if each.label in gone}
 
 
 def _evidence(spec: CellSpec, earlier: CellReport) -> Evidence:

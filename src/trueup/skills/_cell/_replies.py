@@ -14,6 +14,7 @@ from trueup.core.text import writable
 
 from .._case import Contains, JsonEval, Matches
 from .._matching import json_equal, pattern_found
+from .._nesting import is_nested_deeper
 from .._report import SeenDetail
 from ._bounds import cut
 from ._evidence import Evidence, Finding
@@ -66,7 +67,7 @@ def parsed(reply: str) -> Any:
         raise _NotThereError(TOO_DEEP) from None
     except ValueError as error:
         raise _NotThereError(f"The last reply is not JSON ({error}): {cut(text, SHOWN)!r}") from None
-    if _is_deep(value):
+    if is_nested_deeper(value, MOST_LEVELS):
         raise _NotThereError(TOO_DEEP)
     return writable(value)
 
@@ -75,15 +76,6 @@ def brief(value: Any) -> Any:
     """A value that can stand in a report, as a text of its beginning and end where it is large."""
     text = json.dumps(value, ensure_ascii=False)
     return value if len(text) <= SHOWN else cut(text, SHOWN)
-
-
-def _is_deep(value: Any) -> bool:
-    """Whether a value is nested deeper than what looks at it can follow."""
-    level = [value]
-    for _ in range(MOST_LEVELS):
-        folded = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
-        level = [inner for each in folded for inner in each]
-    return bool(level)
 
 
 def _unfenced(text: str) -> str:

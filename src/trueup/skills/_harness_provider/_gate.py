@@ -9,7 +9,7 @@ from trueup.core.protocols import Action, Decision
 from trueup.harness import Capabilities, Instead, Mode, Permission
 
 from .._case import Mock
-from .._mocks import MockAction, MockDecision, action_of, as_command, decide, refusal_of, rewritten, stub_of
+from .._mocks import MockAction, MockDecision, as_command, decide, refusal_of, rewritten, stub_of
 from .._model import MockCall
 
 _ALL = frozenset({MockAction.STUB, MockAction.DENY, MockAction.REWRITE})
@@ -31,7 +31,7 @@ def possible_actions(capabilities: Capabilities, mode: Mode) -> frozenset[MockAc
 
 def acts(mocks: Sequence[Mock]) -> bool:
     """Whether any of the mocks does something, so that there must be a gate."""
-    return any(action_of(mock) is not MockAction.ALLOW for mock in mocks)
+    return any(mock.actions for mock in mocks)
 
 
 class MockGate:

@@ -14,7 +14,7 @@ from trueup.core.usage import Usage
 from trueup.harness import HarnessRequest, HarnessResult, Mode, Permission, Status, SystemPrompt
 
 from .._case import HarnessProviderConfig
-from .._mocks import MockAction, action_of
+from .._mocks import MockAction
 from .._model import AssistantTurn, Delivery, Needs, ProviderError, RespondRequest, Role
 from ._activation import is_activated
 from ._gate import MockGate, acts
@@ -56,7 +56,7 @@ class Turn:
         if escaped is not None or not message:
             why = escaped or f"{result.harness} ended its turn and said nothing"
             raise ProviderError(self._platform.context, why, kind=Kind.PROTOCOL, usage=spent)
-        is_seen = self._is_installed and able.tool_events and asked.skill is not None
+        seen = asked.skill if self._is_installed and able.tool_events else None
         return AssistantTurn(
             message=message,
             usage=spent,
@@ -64,7 +64,7 @@ class Turn:
             events=witness.events,
             events_told=able.tool_events,
             mock_calls=None if asked.mocks is None else witness.calls,
-            activated=is_activated(asked.skill, witness.events) if is_seen and asked.skill is not None else None,
+            activated=None if seen is None else is_activated(seen, witness.events),
             notes=(*self._notes, *self._notes_on_mocks()),
         )
 
@@ -91,7 +91,7 @@ class Turn:
     def _refuse_impossible(self) -> None:
         """What a case asks for that was not told of before anything began."""
         mocks = self._asked.mocks
-        actions = {action_of(mock) for mock in mocks or ()} - {MockAction.ALLOW}
+        actions = {action for mock in mocks or () for action in mock.actions}
         needs = Needs(mocks=mocks is not None, mock_actions=tuple(sorted(actions)))
         problems = list(lacking(self._platform, self._config, needs))
         if problems:

@@ -6,20 +6,17 @@ function of one. What happens inside of a cell is `_cell`'s business, what all o
 
 from ._bounds import Patience
 from ._budget import Limits
-from ._cache import CellCache, KeptCells, clean_cells, list_cells
-from ._executor import Attempt, Done, Executor, LocalExecutor
+from ._cache import CellCache, clean_cells, list_cells
+from ._executor import Attempt, Executor, LocalExecutor
 from ._plan import Plan, matching
 from ._regrade import regrade
-from ._resume import CellLine, StoredBaseline, cells_of
+from ._resume import StoredBaseline, cells_of
 from ._run import Matrix, MatrixRequest, Watcher, run_matrix
 
 __all__ = [
     "Attempt",
     "CellCache",
-    "CellLine",
-    "Done",
     "Executor",
-    "KeptCells",
     "Limits",
     "LocalExecutor",
     "Matrix",

@@ -18,9 +18,7 @@ from trueup.core.files import user_folder, write_whole
 from trueup.core.text import writable
 
 from .._cell import CellSpec
-from .._report import CellReport, CellStatus
-
-FINISHED = frozenset({CellStatus.PASSED, CellStatus.FAILED})
+from .._report import JUDGED, CellReport
 
 
 class KeptCells(NamedTuple):
@@ -50,7 +48,7 @@ class CellCache:
         return await asyncio.to_thread(self._read, key)
 
     async def put(self, report: CellReport) -> None:
-        if report.status in FINISHED:
+        if report.status in JUDGED:
             await asyncio.to_thread(self._write, report)
 
     def _read(self, key: str) -> CellReport | None:
@@ -61,7 +59,7 @@ class CellCache:
             os.utime(path)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
-        return report if report.key == key and report.status in FINISHED else None
+        return report if report.key == key and report.status in JUDGED else None
 
     def _write(self, report: CellReport) -> None:
         path = self._path(report.key)

@@ -70,9 +70,10 @@ class Switchboard:
 class CellCalls:
     """The provider as one cell sees it. `failure` is what a reply of the skill failed with.
 
-    `refused` is there where a call was not made for want of budget. A judge, or a simulated user, is asked again where the failure may pass: nothing has changed by asking. A reply is
-    not, for the agent may have worked half-way; its whole cell is run again, by the executor. What failed
-    questions used is not known to the cell, and is added to its report.
+    `refused` is there where a call was not made for want of budget. A judge, or a simulated user, is asked again where
+    the failure may pass: nothing has changed by asking. A reply is not, for the agent may have worked half-way; its
+    whole cell is run again, by the executor. What failed questions used is not known to the cell, and is added to its
+    report.
     """
 
     def __init__(self, switchboard: Switchboard, spec: CellSpec) -> None:

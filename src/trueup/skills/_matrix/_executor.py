@@ -6,7 +6,7 @@ import asyncio
 import heapq
 import time
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from itertools import count
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trueup.core.errors import Kind
-from trueup.core.usage import Usage
+from trueup.core.usage import told_total
 
 from .._cell import CellSpec
 from .._report import CellReport
@@ -220,20 +220,12 @@ def with_earlier(report: CellReport, earlier: list[CellReport]) -> CellReport:
     return replace(
         report,
         attempts=len(every),
-        usage=_sum(each.usage for each in every),
-        skill_usage=_sum(each.skill_usage for each in every),
-        judge_usage=_sum(each.judge_usage for each in every),
+        usage=told_total(each.usage for each in every),
+        skill_usage=told_total(each.skill_usage for each in every),
+        judge_usage=told_total(each.judge_usage for each in every),
         notes=[*report.notes, *failures],
     )
 
 
 def _why(report: CellReport) -> str:
     return f"{report.error.kind}: {report.error.message}" if report.error is not None else str(report.status)
-
-
-def _sum(parts: Iterable[Usage | None]) -> Usage | None:
-    """None where nobody reported; else what nobody reported makes the sum a lower bound."""
-    every = list(parts)
-    if all(part is None for part in every):
-        return None
-    return Usage.total(part if part is not None else Usage() for part in every)

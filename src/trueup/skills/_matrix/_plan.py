@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +28,6 @@ from .._case import (
     ToolOrder,
 )
 from .._cell import CellSkill, CellSpec, fixtures_digest
-from .._mocks import MockAction, action_of
 from .._model import Delivery, Needs, Provider
 from .._providers import PROMPTS_FINGERPRINT
 from .._report import Arm
@@ -73,12 +72,9 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     def spec(self, place: Place) -> CellSpec:
         case, platform = self.cases[place.case], self.config.platforms[place.platform]
-        skill = self.skills[case.skill]
         return CellSpec(
             case=case,
-            skill=CellSkill(
-                name=skill.name, path=str(skill.folder), instructions=skill.instructions, digest=skill.digest
-            ),
+            skill=cell_skill(self.skills[case.skill]),
             platform=platform,
             model=self.config.models[place.model],
             repeat=place.repeat,
@@ -100,7 +96,7 @@ async def make_plan(
     """Read every skill once, and ask the provider for what it can do, before anything is spent."""
     if not cases:
         raise InputError("there is no case to run")
-    skills = await asyncio.to_thread(_skills_of, cases)
+    skills = await asyncio.to_thread(skills_of, cases)
     fixtures = await asyncio.to_thread(lambda: tuple(fixtures_digest(case) for case in cases))
     versions = await provider.prepare(config.platforms, needs_of(cases))
     return Plan(
@@ -144,12 +140,10 @@ def needs_of(cases: Sequence[Case]) -> Needs:
     """What these cases want of every platform."""
     evals = [each for case in cases for each in case.evals]
     return Needs(
-        mocks=any(case.mocks or case.spy for case in cases) or _any_is(evals, Called | NotCalled),
-        activation=_any_is(evals, Activated | NotActivated),
-        tool_events=_any_is(evals, ToolCalled | ToolOrder),
-        mock_actions=tuple(
-            sorted({action_of(mock).value for case in cases for mock in case.mocks} - {MockAction.ALLOW})
-        ),
+        mocks=any(case.mocks or case.spy for case in cases) or _any_is(evals, Called, NotCalled),
+        activation=_any_is(evals, Activated, NotActivated),
+        tool_events=_any_is(evals, ToolCalled, ToolOrder),
+        mock_actions=tuple(sorted({action for case in cases for mock in case.mocks for action in mock.actions})),
         judge=any(map(is_judged, cases)),
     )
 
@@ -163,8 +157,14 @@ def provider_fingerprint(config: Config) -> str:
     return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
 
 
-def _skills_of(cases: Sequence[Case]) -> dict[Path, Skill]:
+def skills_of(cases: Iterable[Case]) -> dict[Path, Skill]:
+    """The skills of cases by their folders, each read once. Blocks."""
     return {folder: load_skill(folder) for folder in dict.fromkeys(case.skill for case in cases)}
+
+
+def cell_skill(skill: Skill) -> CellSkill:
+    """A skill as its cells have it."""
+    return CellSkill(name=skill.name, path=str(skill.folder), instructions=skill.instructions, digest=skill.digest)
 
 
 def delivery_of(config: Config) -> Delivery:
@@ -178,5 +178,5 @@ def _matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) if is_glob else pattern in name
 
 
-def _any_is(evals: Sequence[object], kinds: object) -> bool:
-    return any(isinstance(each, kinds) for each in evals)  # type: ignore[arg-type]
+def _any_is(evals: Sequence[object], *kinds: type) -> bool:
+    return any(isinstance(each, kinds) for each in evals)

@@ -15,16 +15,16 @@ from trueup.core.errors import InputError
 from trueup.runs import RunStore
 
 from .._case import Case, Config
-from .._cell import CellSkill, CellSpec, can_regrade, fixtures_digest, regrade_cell
+from .._cell import CellSpec, can_regrade, fixtures_digest, regrade_cell
 from .._model import Provider
 from .._providers import PROMPTS_FINGERPRINT
 from .._report import About, CellReport, Report, build_report
-from .._skill import Skill, load_skill
+from .._skill import Skill
 from ._bounds import Patience
 from ._budget import Budget, Limits
 from ._calls import CellCalls, Switchboard
 from ._executor import Attempt, LocalExecutor
-from ._plan import delivery_of, provider_fingerprint
+from ._plan import cell_skill, delivery_of, provider_fingerprint, skills_of
 from ._run import Watcher, now_text
 
 
@@ -78,7 +78,7 @@ async def _each(specs: Sequence[CellSpec]) -> AsyncIterator[CellSpec]:
 
 def _specs(cells: Sequence[CellReport], cases: Mapping[str, Case], config: Config, report: Report) -> list[CellSpec]:
     wanted = {cell.case: cases[cell.case] for cell in cells}
-    skills = {folder: load_skill(folder) for folder in {case.skill for case in wanted.values()}}
+    skills = skills_of(wanted.values())
     fixtures = {name: fixtures_digest(case) for name, case in wanted.items()}
     return [_spec(cell, wanted[cell.case], skills, fixtures[cell.case], config, report) for cell in cells]
 
@@ -86,10 +86,9 @@ def _specs(cells: Sequence[CellReport], cases: Mapping[str, Case], config: Confi
 def _spec(
     cell: CellReport, case: Case, skills: Mapping[Path, Skill], fixtures: str, config: Config, report: Report
 ) -> CellSpec:
-    skill = skills[case.skill]
     return CellSpec(
         case=case,
-        skill=CellSkill(name=skill.name, path=str(skill.folder), instructions=skill.instructions, digest=skill.digest),
+        skill=cell_skill(skills[case.skill]),
         platform=cell.platform,
         model=cell.model,
         repeat=cell.repeat,

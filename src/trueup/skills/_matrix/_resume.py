@@ -10,11 +10,10 @@ import msgspec
 from trueup.core.errors import InputError
 
 from .._cell import CellSpec
-from .._report import Arm, CellReport, read_report
-from ._cache import FINISHED
+from .._report import JUDGED, Arm, CellReport, read_report
 
 
-class CellLine(msgspec.Struct, frozen=True, tag_field="type", tag="cell"):
+class _CellLine(msgspec.Struct, frozen=True, tag_field="type", tag="cell"):
     """A line of a stream: a cell that has ended."""
 
     cell: CellReport
@@ -36,7 +35,7 @@ class StoredBaseline:
 
     def __init__(self, cells: Iterable[CellReport]) -> None:
         bare = [cell for cell in cells if cell.arm is Arm.WITHOUT]
-        self._by_key = {cell.key: cell for cell in bare if cell.status in FINISHED}
+        self._by_key = {cell.key: cell for cell in bare if cell.status in JUDGED}
         self._unjudged = {cell.key for cell in bare} - self._by_key.keys()
         self._by_name = {(cell.case, cell.platform, cell.model, cell.repeat) for cell in bare}
         self.missing: list[str] = []
@@ -59,7 +58,7 @@ def _lines(path: Path) -> list[CellReport]:
     # Whoever was killed may have been in the middle of a line.
     for line in lines:
         try:
-            found.append(msgspec.json.decode(line, type=CellLine).cell)
+            found.append(msgspec.json.decode(line, type=_CellLine).cell)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
     return found

@@ -19,10 +19,10 @@ from .._case import Case, Config, notes
 from .._cell import CellSpec, run_cell
 from .._model import Provider
 from .._providers import PROMPTS_FINGERPRINT
-from .._report import About, Arm, CellError, CellReport, CellStatus, Report, Transcript, build_report
+from .._report import JUDGED, About, Arm, CellError, CellReport, CellStatus, Report, Transcript, build_report
 from ._bounds import Patience
 from ._budget import Budget, Limits
-from ._cache import FINISHED, CellCache, as_cell_of
+from ._cache import CellCache, as_cell_of
 from ._calls import CellCalls, Switchboard
 from ._executor import Attempt, Executor, LocalExecutor
 from ._plan import Place, Plan, is_unchanged, make_plan
@@ -105,7 +105,7 @@ class Matrix:
         self._watcher = watcher
         self._budget = Budget(request.limits)
         self._calls = Switchboard(provider, request.jobs, self._budget, request.patience)
-        self._verdicts = {each.key: each for each in request.earlier if each.status in FINISHED}
+        self._verdicts = {each.key: each for each in request.earlier if each.status in JUDGED}
         self._plan: Plan | None = None
         self._reports: dict[Place, CellReport] = {}
         self._under_way: dict[int, Place] = {}
@@ -127,7 +127,7 @@ class Matrix:
             aclosing(self._executor.run(specs, self._attempt)) as ended,
         ):
             async for spec, report in ended:
-                self._budget.settle(spec, judged=report.status in FINISHED)
+                self._budget.settle(spec, judged=report.status in JUDGED)
                 await self._keep(spec, report)
                 await self._finish(self._under_way.pop(id(spec)), report)
                 if self._failure is not None:

@@ -6,7 +6,7 @@ too and has a room part of its own.
 
 from ._api_judge import ApiJudgeProvider, verdict_schema
 from ._choose import provider_for
-from ._command import WORKSPACE_VARIABLE, CommandProvider
+from ._command import CommandProvider
 from ._oneharness import OneharnessProvider
 from ._prompts import PROMPTS_FINGERPRINT, judge_prompt, latest_user_message, respond_prompt, user_prompt
 from ._split import SplitProvider
@@ -14,7 +14,6 @@ from ._verdict import parse_verdict
 
 __all__ = [
     "PROMPTS_FINGERPRINT",
-    "WORKSPACE_VARIABLE",
     "ApiJudgeProvider",
     "CommandProvider",
     "OneharnessProvider",

@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from .._case import Match, Mock, Predicate, Stub
-from .._model import MockCall
+import msgspec
 
-ACTIONS = frozenset({"allow", "deny", "rewrite", "stub"})
+from .._case import Match, Mock, Predicate
+from .._mocks import MockAction, refusal_of, stubs_of
+from .._model import MockCall
 
 
 def rules_of(mocks: Sequence[Mock]) -> dict[str, Any] | None:
@@ -20,7 +21,7 @@ def rules_of(mocks: Sequence[Mock]) -> dict[str, Any] | None:
 
 def has_sequences(mocks: Sequence[Mock]) -> bool:
     """Whether a mock answers one call otherwise than the next, which not every program can."""
-    return any(isinstance(mock.stub, list) and len(mock.stub) > 1 for mock in mocks)
+    return any(len(stubs_of(mock)) > 1 for mock in mocks)
 
 
 def read_calls(told: Any, mocks: Sequence[Mock]) -> tuple[MockCall, ...]:
@@ -30,7 +31,7 @@ def read_calls(told: Any, mocks: Sequence[Mock]) -> tuple[MockCall, ...]:
     """
     if not isinstance(told, list):
         raise ValueError(f"`mock_calls` is {json.dumps(told)[:100]} instead of a list")
-    names = [_label(mock, number) for number, mock in enumerate(mocks) if _action(mock) is not None]
+    names = [mock.label(number) for number, mock in enumerate(mocks) if mock.actions]
     return tuple(_call(call, number, names) for number, call in enumerate(told))
 
 
@@ -41,9 +42,9 @@ def _call(told: Any, number: int, names: list[str]) -> MockCall:
     tool, action, rule = told.get("tool"), told.get("action"), told.get("rule")
     if tool is not None and not isinstance(tool, str):
         raise ValueError(f"the tool of {where} is no text")
-    if action not in ACTIONS:
+    if action not in list(MockAction):
         raise ValueError(
-            f"the action of {where} is {json.dumps(action)[:100]}, and none of {', '.join(sorted(ACTIONS))}"
+            f"the action of {where} is {json.dumps(action)[:100]}, and none of {', '.join(sorted(MockAction))}"
         )
     if rule is not None and (isinstance(rule, bool) or not isinstance(rule, int) or not 0 <= rule < len(names)):
         raise ValueError(f"the rule of {where} is {json.dumps(rule)[:100]}, and there are {len(names)}")
@@ -56,10 +57,6 @@ def _call(told: Any, number: int, names: list[str]) -> MockCall:
         rule=rule,
         mock=None if rule is None or action == "allow" else names[rule],
     )
-
-
-def _label(mock: Mock, number: int) -> str:
-    return mock.name or f"mock_{number}"
 
 
 def _match(match: Match) -> dict[str, Any]:
@@ -83,19 +80,8 @@ def _as_text(value: Any) -> str:
 
 def _action(mock: Mock) -> dict[str, Any] | None:
     if mock.stub is not None:
-        return {"stub": _stubs(mock.stub)}
+        stubs = [msgspec.to_builtins(stub) for stub in stubs_of(mock)]
+        return {"stub": stubs[0] if len(stubs) == 1 else stubs}
     if mock.deny is not None:
-        return {"deny": {"message": mock.deny if isinstance(mock.deny, str) else mock.deny.message}}
+        return {"deny": {"message": refusal_of(mock)}}
     return None if mock.rewrite is None else {"rewrite": {"input": mock.rewrite}}
-
-
-def _stubs(stub: str | Stub | list[str | Stub]) -> dict[str, Any] | list[dict[str, Any]]:
-    if isinstance(stub, list):
-        each = [_stub(one) for one in stub]
-        return each[0] if len(each) == 1 else each
-    return _stub(stub)
-
-
-def _stub(stub: str | Stub) -> dict[str, Any]:
-    stub = Stub(output=stub) if isinstance(stub, str) else stub
-    return {"output": stub.output, "exit_code": stub.exit_code}

@@ -23,7 +23,7 @@ from ._replies import read_json, read_usage
 
 CONTEXT = "oneharness"
 
-# The seed's: those that every version can go on with.
+# With those every version can go on, also one that does not tell.
 ALWAYS_RESUMED = frozenset({"claude-code", "opencode", "cursor"})
 
 MOST_BYTES = 64 << 20

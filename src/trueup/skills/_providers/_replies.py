@@ -10,8 +10,10 @@ from trueup.core.usage import Usage
 from trueup.harness import ToolKind, tool_kind
 
 from .._model import ToolEvent
+from .._nesting import is_nested_deeper
 
-EVENT_KINDS = frozenset({"tool_call", "tool_result"})
+# No set: what a program says here need not be hashable.
+EVENT_KINDS = ("tool_call", "tool_result")
 MOST_NESTED = 100
 # Beyond this it is a mistake of whoever counts, and sums of it would end in infinity.
 MOST_AMOUNT = 1e15
@@ -25,23 +27,9 @@ def read_json(text: str) -> Any:
         value = json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    _refuse_deep(value)
+    if is_nested_deeper(value, MOST_NESTED):
+        raise ValueError(f"it is nested more than {MOST_NESTED} deep")
     return writable(value)
-
-
-def _refuse_deep(value: Any) -> None:
-    level = [value]
-    for _ in range(MOST_NESTED):
-        level = [inner for outer in level for inner in _parts(outer)]
-        if not level:
-            return
-    raise ValueError(f"it is nested more than {MOST_NESTED} deep")
-
-
-def _parts(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 def read_usage(told: Any) -> Usage | None:

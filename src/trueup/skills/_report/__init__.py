@@ -1,8 +1,8 @@
 """What the cells came to: the report, counted, compared with another, held against people, and written in any form."""
 
-from ._build import JUDGED, build_report, trials
-from ._calibrate import Calibration, Label, Labels, blank_labels, calibrate, read_labels
-from ._compare import GroupComparison, MovedCase, ReportComparison, compare_reports
+from ._build import build_report
+from ._calibrate import Calibration, Labels, blank_labels, calibrate, read_labels
+from ._compare import GroupComparison, ReportComparison, compare_reports
 from ._forms import (
     Form,
     cell_line,
@@ -16,6 +16,7 @@ from ._forms import (
 )
 from ._kept import ReportHead, keep_report, kept_cell, kept_head, kept_outline, kept_report, kept_reports
 from ._model import (
+    JUDGED,
     About,
     Arm,
     BooleanDetail,
@@ -26,12 +27,9 @@ from ._model import (
     Delta,
     Detail,
     EvalOutcome,
-    Group,
     NumericDetail,
     Report,
     SeenDetail,
-    Statistics,
-    Summary,
     Transcript,
     Vote,
 )
@@ -51,18 +49,13 @@ __all__ = [
     "Detail",
     "EvalOutcome",
     "Form",
-    "Group",
     "GroupComparison",
-    "Label",
     "Labels",
-    "MovedCase",
     "NumericDetail",
     "Report",
     "ReportComparison",
     "ReportHead",
     "SeenDetail",
-    "Statistics",
-    "Summary",
     "Transcript",
     "Vote",
     "blank_labels",
@@ -85,5 +78,4 @@ __all__ = [
     "render",
     "report_words",
     "result_line",
-    "trials",
 ]

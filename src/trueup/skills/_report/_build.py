@@ -6,12 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from trueup.core.usage import Usage, known_dollars
+from trueup.core.usage import known_dollars, told_total
 
-from .._stats import Trial, adjusted, case_rates, compare, group_rate
-from ._model import About, Arm, CellReport, CellStatus, Delta, Group, Report, Statistics, Summary
-
-JUDGED = frozenset({CellStatus.PASSED, CellStatus.FAILED})
+from .._stats import Comparison, Trial, adjusted, case_rates, compare, group_rate
+from ._model import JUDGED, About, Arm, CellReport, CellStatus, Delta, Group, Report, Statistics, Summary
 
 
 def build_report(
@@ -42,6 +40,23 @@ def trials(cells: Iterable[CellReport]) -> list[Trial]:
     ]
 
 
+def compare_by_place(
+    before: Sequence[CellReport], after: Sequence[CellReport]
+) -> list[tuple[tuple[str, str], Comparison]]:
+    """The comparison on each platform and model that both have, corrected for how many of them there are."""
+    found = [
+        (place, compared)
+        for place in dict.fromkeys((cell.platform, cell.model) for cell in before)
+        if (compared := compare(trials(_at(before, place)), trials(_at(after, place)))) is not None
+    ]
+    corrected = adjusted([compared for _, compared in found])
+    return [(place, compared) for (place, _), compared in zip(found, corrected, strict=True)]
+
+
+def _at(cells: Sequence[CellReport], place: tuple[str, str]) -> list[CellReport]:
+    return [cell for cell in cells if (cell.platform, cell.model) == place]
+
+
 def _summary(cells: Sequence[CellReport], tested: Sequence[CellReport]) -> Summary:
     count = {status: sum(cell.status is status for cell in tested) for status in CellStatus}
     # One that was never begun used nothing, and is no part that is unknown.
@@ -54,18 +69,10 @@ def _summary(cells: Sequence[CellReport], tested: Sequence[CellReport]) -> Summa
         errors=count[CellStatus.ERROR],
         skipped=count[CellStatus.SKIPPED],
         cached=sum(cell.cached for cell in cells),
-        usage=_sum(cell.usage for cell in paid),
-        skill_usage=_sum(cell.skill_usage for cell in paid),
-        judge_usage=_sum(cell.judge_usage for cell in paid),
+        usage=told_total(cell.usage for cell in paid),
+        skill_usage=told_total(cell.skill_usage for cell in paid),
+        judge_usage=told_total(cell.judge_usage for cell in paid),
     )
-
-
-def _sum(parts: Iterable[Usage | None]) -> Usage | None:
-    """None where nobody reported anything; else what somebody did not report makes the sum a lower bound."""
-    every = list(parts)
-    if all(part is None for part in every):
-        return None
-    return Usage.total(Usage() if part is None else part for part in every)
 
 
 def _statistics(cells: Sequence[CellReport], tested: Sequence[CellReport]) -> Statistics:
@@ -74,7 +81,10 @@ def _statistics(cells: Sequence[CellReport], tested: Sequence[CellReport]) -> St
         overall=group_rate(trials(tested)),
         groups=_groups(cells),
         cases=case_rates(trials(tested)),
-        deltas=_deltas(bare, tested),
+        deltas=[
+            Delta(platform=platform, model=model, comparison=compared)
+            for (platform, model), compared in compare_by_place(bare, tested)
+        ],
         delta=compare(trials(bare), trials(tested)),
     )
 
@@ -102,21 +112,3 @@ def _group(platform: str, model: str, arm: Arm, cells: Sequence[CellReport]) -> 
         cost_usd_mean=fmean(costs) if costs else None,
         cost_known_in=len(costs),
     )
-
-
-def _deltas(bare: Sequence[CellReport], tested: Sequence[CellReport]) -> list[Delta]:
-    places = list(dict.fromkeys((cell.platform, cell.model) for cell in bare))
-    found = [
-        (place, compared)
-        for place in places
-        if (compared := compare(trials(_on(bare, place)), trials(_on(tested, place)))) is not None
-    ]
-    corrected = adjusted([compared for _, compared in found])
-    return [
-        Delta(platform=place[0], model=place[1], comparison=compared)
-        for (place, _), compared in zip(found, corrected, strict=True)
-    ]
-
-
-def _on(cells: Iterable[CellReport], place: tuple[str, str]) -> list[CellReport]:
-    return [cell for cell in cells if (cell.platform, cell.model) == place]

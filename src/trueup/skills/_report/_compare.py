@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from .._stats import Comparison, Conclusion, adjusted, compare, paired_rates
-from ._build import trials
-from ._model import Arm, CellReport, Report
+from .._stats import Comparison, Conclusion, compare, paired_rates
+from ._build import compare_by_place, trials
+from ._model import CellReport, Report
 
-Place = tuple[str, str]
 FEW = 10
 
 
@@ -47,43 +46,25 @@ class ReportComparison(Struct, frozen=True, kw_only=True):
 
 def compare_reports(before: Report, after: Report) -> ReportComparison:
     """Compare the cells with the skill, by case. Cells that could not be judged show nothing."""
-    first, second = _tested(before), _tested(after)
+    first, second = before.tested, after.tested
     overall = compare(trials(first), trials(second))
     return ReportComparison(
         conclusion=Conclusion.INCONCLUSIVE if overall is None else overall.conclusion,
         overall=overall,
-        groups=_groups(first, second),
+        groups=[
+            GroupComparison(platform=platform, model=model, comparison=compared)
+            for (platform, model), compared in compare_by_place(first, second)
+        ],
         moved=_moved(first, second),
         unpaired=_unpaired(first, second),
         notes=list(_notes(before, after, overall)),
     )
 
 
-def _tested(report: Report) -> list[CellReport]:
-    return [cell for cell in report.runs if cell.arm is Arm.WITH]
-
-
-def _groups(before: Sequence[CellReport], after: Sequence[CellReport]) -> list[GroupComparison]:
-    found = [
-        (place, compared)
-        for place in dict.fromkeys((cell.platform, cell.model) for cell in before)
-        if (compared := compare(trials(_at(before, place)), trials(_at(after, place)))) is not None
-    ]
-    corrected = adjusted([compared for _, compared in found])
-    return [
-        GroupComparison(platform=place[0], model=place[1], comparison=each)
-        for (place, _), each in zip(found, corrected, strict=True)
-    ]
-
-
 def _moved(before: Sequence[CellReport], after: Sequence[CellReport]) -> list[MovedCase]:
     pairs = paired_rates(trials(before), trials(after)).items()
     found = [MovedCase(case=case, rate_before=old, rate_after=new) for case, (old, new) in pairs if old != new]
     return sorted(found, key=lambda each: -abs(each.rate_after - each.rate_before))
-
-
-def _at(cells: Sequence[CellReport], place: Place) -> list[CellReport]:
-    return [cell for cell in cells if (cell.platform, cell.model) == place]
 
 
 def _unpaired(before: Sequence[CellReport], after: Sequence[CellReport]) -> list[str]:

@@ -14,12 +14,15 @@ from .._stats import CaseRate, Comparison, GroupRate
 
 
 class CellStatus(StrEnum):
-    """How a cell ended. An `error` says nothing about the skill; a `skipped` cell was never begun."""
+    """How a cell ended. An `error` says nothing about the skill; a `skipped` one was not begun, or not paid to its end."""
 
     PASSED = "passed"
     FAILED = "failed"
     ERROR = "error"
     SKIPPED = "skipped"
+
+
+JUDGED = frozenset({CellStatus.PASSED, CellStatus.FAILED})
 
 
 class Arm(StrEnum):
@@ -202,3 +205,8 @@ class Report(Struct, frozen=True, kw_only=True):
     about: About
     partial: bool = False
     notes: list[str] = []
+
+    @property
+    def tested(self) -> list[CellReport]:
+        """The cells that had the skill."""
+        return [cell for cell in self.runs if cell.arm is Arm.WITH]

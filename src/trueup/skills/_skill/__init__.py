@@ -2,14 +2,13 @@
 
 from ._digest import folder_digest
 from ._find import find_skills
-from ._model import RULES, Finding, Rule, Severity, Skill
+from ._model import RULES, Finding, Severity, Skill
 from ._project import write_project
 from ._validate import load_skill, validate
 
 __all__ = [
     "RULES",
     "Finding",
-    "Rule",
     "Severity",
     "Skill",
     "find_skills",

@@ -15,7 +15,6 @@ from ._find import NOT_SEARCHED
 
 MOST_FILES = 10_000
 MOST_BYTES = 256 << 20
-_CHUNK = 1 << 20
 
 
 class Entry(NamedTuple):
@@ -79,9 +78,7 @@ def _content(path: Path, entry: Entry) -> tuple[bytes, bytes]:
         if not stat.S_ISREG(mode):
             return b"special", b""
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
-            digest = hashlib.sha256()
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
+            digest = hashlib.file_digest(file, "sha256")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     return b"program" if mode & stat.S_IXUSR else b"file", digest.digest()

@@ -94,7 +94,7 @@ def _boolean(rated: Sequence[Rated]) -> BooleanAgreement:
         kappa=kappa,
         kappa_low=kappa_low,
         kappa_high=kappa_high,
-        bias=fmean(each.judge - each.person for each in rated),
+        bias=_bias(rated),
         false_yes=sum(bool(each.judge) and not each.person for each in rated),
         false_no=sum(bool(each.person) and not each.judge for each in rated),
     )

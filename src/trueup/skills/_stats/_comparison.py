@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from trueup.core.rates import Z
 
 from ._bootstrap import mean_interval
-from ._rates import Trial
+from ._rates import Trial, passes_of
 
 # The normal quantile for a power of 80 %.
 Z_POWER = 0.8416212335729143
@@ -109,10 +109,7 @@ def mcnemar(improved: int, worsened: int) -> float:
 
 
 def _rates(trials: Iterable[Trial]) -> dict[tuple[str, str, str], float]:
-    passes: defaultdict[tuple[str, str, str], list[bool]] = defaultdict(list)
-    for trial in trials:
-        passes[trial.case, trial.platform, trial.model].append(trial.passed)
-    return {where: fmean(each) for where, each in passes.items()}
+    return {where: fmean(each) for where, each in passes_of(trials).items()}
 
 
 def _interval(moved: Sequence[float]) -> tuple[float, float]:

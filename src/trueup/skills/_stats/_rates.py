@@ -62,10 +62,15 @@ class GroupRate(Struct, frozen=True, kw_only=True):
 
 def case_rates(trials: Iterable[Trial]) -> list[CaseRate]:
     """The rate of each case on each platform and model, in the order in which they come."""
-    groups: defaultdict[tuple[str, str, str], list[bool]] = defaultdict(list)
+    return [_case_rate(*key, passes) for key, passes in passes_of(trials).items()]
+
+
+def passes_of(trials: Iterable[Trial]) -> dict[tuple[str, str, str], list[bool]]:
+    """Whether each repeat passed, by case, platform and model."""
+    passes: defaultdict[tuple[str, str, str], list[bool]] = defaultdict(list)
     for trial in trials:
-        groups[trial.case, trial.platform, trial.model].append(trial.passed)
-    return [_case_rate(*key, passes) for key, passes in groups.items()]
+        passes[trial.case, trial.platform, trial.model].append(trial.passed)
+    return passes
 
 
 def _case_rate(case: str, platform: str, model: str, passes: list[bool]) -> CaseRate:

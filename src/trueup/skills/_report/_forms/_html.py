@@ -12,7 +12,7 @@ from trueup.core.text import visible, written
 from ..._model import ToolEvent
 from .._model import CellReport, Report
 from ._pictures import heat_maps, rate_bars
-from ._words import between, column_name, comparison_line, dollars, percent, rate_line, tokens, where, why
+from ._words import column_name, comparison_line, dollars, percent, rate_line, tokens, where, why
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -72,7 +72,6 @@ def _template(name: str) -> Template:
         each.__name__: each
         for each in (
             anchor,
-            between,
             column_name,
             comparison_line,
             dollars,

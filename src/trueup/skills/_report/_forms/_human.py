@@ -17,7 +17,6 @@ from ._words import (
     rate_line,
     repeats_line,
     square,
-    tested,
     tokens,
     where,
     why,
@@ -29,7 +28,7 @@ MOST_CHARACTERS = 400
 
 def as_human(report: Report) -> str:
     """The matrix, what it says together, and every cell that did not pass with its reasons."""
-    lines = (*_matrix(tested(report)), "", *_statistics(report), *_troubles(report), *_notes(report))
+    lines = (*_matrix(report.tested), "", *_statistics(report), *_troubles(report), *_notes(report))
     return visible("\n".join(lines)) + "\n"
 
 
@@ -85,8 +84,7 @@ def _short(text: str) -> str:
 def _notes(report: Report) -> Iterator[str]:
     count = report.summary
     yield ""
-    others = [f"{number} {name}" for number, name in ((count.errors, "errored"), (count.skipped, "skipped")) if number]
-    yield ", ".join((f"{count.passed} passed", f"{count.failed} failed", *others)) + (
-        " (partial)" if report.partial else ""
-    )
     yield from (f"note: {note}" for note in report.notes)
+    others = [f"{number} {name}" for number, name in ((count.errors, "errored"), (count.skipped, "skipped")) if number]
+    counts = ", ".join((f"{count.passed} passed", f"{count.failed} failed", *others))
+    yield counts + (" (partial)" if report.partial else "")

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from trueup.core.text import written
 
 from .._model import CellReport, CellStatus, Report
-from ._words import Column, column_name, columns, tested, where, why
+from ._words import Column, column_name, columns, where, why
 
 # What XML 1.0 cannot hold, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -18,7 +18,7 @@ MOST_CHARACTERS = 20_000
 
 def as_junit(report: Report) -> str:
     """A suite for each platform and model, a test case for each cell."""
-    cells = tested(report)
+    cells = report.tested
     root = Element("testsuites", {"name": "trueup test", **_counts(cells)})
     for column in columns(cells):
         _suite(root, column, [cell for cell in cells if (cell.platform, cell.model) == column])

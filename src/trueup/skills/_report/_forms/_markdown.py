@@ -9,7 +9,7 @@ from html import escape
 from trueup.core.text import visible
 
 from .._model import CellStatus, Report
-from ._words import column_name, columns, comparison_line, dollars, grid, rate_line, square, tested, tokens, where, why
+from ._words import column_name, columns, comparison_line, dollars, grid, rate_line, square, tokens, where, why
 
 MOST_TOLD = 30
 MOST_CHARACTERS = 300
@@ -32,7 +32,7 @@ def _head(report: Report) -> Iterator[str]:
 
 
 def _matrix(report: Report) -> Iterator[str]:
-    cells = tested(report)
+    cells = report.tested
     across, rows = columns(cells), grid(cells)
     if not rows:
         return
@@ -55,7 +55,7 @@ def _numbers(report: Report) -> Iterator[str]:
 
 
 def _troubles(report: Report) -> Iterator[str]:
-    bad = [cell for cell in tested(report) if cell.status in (CellStatus.FAILED, CellStatus.ERROR)]
+    bad = [cell for cell in report.tested if cell.status in (CellStatus.FAILED, CellStatus.ERROR)]
     if not bad:
         return
     yield ""

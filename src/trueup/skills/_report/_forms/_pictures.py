@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .._model import Arm, CellReport, CellStatus, Group, Report
+from .._model import JUDGED, Arm, CellReport, CellStatus, Group, Report
 from ._words import Column, column_name, columns, grid, rate_line, repeats_line, square
 
 
@@ -67,9 +67,7 @@ def _square(cells: Sequence[CellReport]) -> Square:
 
 def _warmth(cells: Sequence[CellReport]) -> str:
     """A class of the style: from `r0`, nothing passed, to `r4`, everything did."""
-    judged = [
-        cell.status is CellStatus.PASSED for cell in cells if cell.status in (CellStatus.PASSED, CellStatus.FAILED)
-    ]
+    judged = [cell.status is CellStatus.PASSED for cell in cells if cell.status in JUDGED]
     if judged:
         return f"r{int(4 * sum(judged) / len(judged))}"
     return "error" if any(cell.status is CellStatus.ERROR for cell in cells) else "none"

@@ -9,7 +9,7 @@ from typing import Protocol
 from trueup.core.usage import Usage
 
 from ..._stats import Comparison, GroupRate
-from .._model import Arm, CellReport, CellStatus, Report
+from .._model import JUDGED, Arm, CellReport, CellStatus
 
 Column = tuple[str, str]
 
@@ -41,8 +41,12 @@ def points(share: float) -> str:
 
 def rate_line(rate: GroupRate) -> str:
     """A rate with everything that must stand beside it."""
-    counted = f"{rate.passed} of {rate.judged} cells, {rate.cases} {'case' if rate.cases == 1 else 'cases'}"
+    counted = f"{rate.passed} of {rate.judged} cells, {_cases(rate.cases)}"
     return f"{percent(rate.rate)} (95 %: {between(rate)}; {counted})"
+
+
+def _cases(number: int) -> str:
+    return f"{number} {'case' if number == 1 else 'cases'}"
 
 
 def repeats_line(rate: GroupRate) -> str:
@@ -57,11 +61,12 @@ def comparison_line(found: Comparison) -> str:
     """A comparison in one sentence."""
     shown = (
         f"{found.conclusion.value}: {percent(found.rate_before)} → {percent(found.rate_after)}, {points(found.difference)} points "
-        f"(95 %: {points(found.low)} to {points(found.high)}), {found.improved} cases improved, {found.worsened} worsened, p = {found.p_value:.3g}"
+        f"(95 %: {points(found.low)} to {points(found.high)}), {_cases(found.improved)} improved, {found.worsened} worsened, p = {found.p_value:.3g}"
     )
     if found.detectable is None:
-        return f"{shown}; {found.cases} cases are too few to show any difference"
-    return f"{shown}; {found.cases} cases could have shown {100 * found.detectable:.0f} points"
+        few = "is" if found.cases == 1 else "are"
+        return f"{shown}; {_cases(found.cases)} {few} too few to show any difference"
+    return f"{shown}; {_cases(found.cases)} could have shown {100 * found.detectable:.0f} points"
 
 
 def dollars(usage: Usage | None) -> str:
@@ -108,11 +113,6 @@ def column_name(column: Column) -> str:
     return " ".join(part for part in column if part)
 
 
-def tested(report: Report) -> list[CellReport]:
-    """The cells that had the skill."""
-    return [cell for cell in report.runs if cell.arm is Arm.WITH]
-
-
 def grid(cells: Iterable[CellReport]) -> dict[str, dict[Column, list[CellReport]]]:
     """The cells by case, then by platform and model."""
     rows: defaultdict[str, defaultdict[Column, list[CellReport]]] = defaultdict(lambda: defaultdict(list))
@@ -125,12 +125,9 @@ def square(cells: Sequence[CellReport]) -> str:
     """What the repeats of a case on one platform and model came to, in a few characters."""
     if not cells:
         return "–"
-    passed, judged = sum(cell.passed for cell in cells), sum(cell.status in _JUDGED for cell in cells)
+    passed, judged = sum(cell.passed for cell in cells), sum(cell.status in JUDGED for cell in cells)
     parts = [f"{passed}/{judged}"] if judged else []
     for status, sign in ((CellStatus.ERROR, "error"), (CellStatus.SKIPPED, "skipped")):
         count = sum(cell.status is status for cell in cells)
         parts += [sign if count == 1 else f"{count} {sign}"] if count else []
     return " ".join(parts)
-
-
-_JUDGED = (CellStatus.PASSED, CellStatus.FAILED)
