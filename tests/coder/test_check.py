@@ -39,7 +39,7 @@ async def test_what_is_done_is_told_in_order_with_the_estimate_first(project):
         "the change, in a pristine checkout, judged by the base's tests and configuration",
         "check_0",
     ]
-    assert steps[1] == "baseline: at most 2 runs of 1 checks on the base"
+    assert steps[1] == "baseline: at most 2 runs of 1 check on the base"
 
 
 async def test_a_broken_check_is_told_before_anything_runs_on_the_change(project):

@@ -97,7 +97,7 @@ async def test_the_contract_is_proposed_baselined_and_agreed_to_once(course):
     one, two = await course.races.stories(raced.race)
     assert (one.digest, one.base, one.baseline) == (two.digest, two.base, two.baseline)
     said = [event.text for event in course.play.watching.of(events.Step)]
-    assert sum("runs of 1 checks on the base" in text for text in said) == 1
+    assert sum("runs of 1 check on the base" in text for text in said) == 1
 
 
 async def test_the_smallest_verified_change_wins_once_all_are_done(course):
