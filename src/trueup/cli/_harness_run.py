@@ -76,6 +76,7 @@ async def probed(name: str) -> Probe:
         return await harness_of_user(name).probe()
     except TrueupError:
         raise
+    # The boundary to code of others: a plugin may raise anything.
     except Exception as error:
         if name in HARNESSES:
             raise

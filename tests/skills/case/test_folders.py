@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -122,12 +121,10 @@ def test_of_many_bad_files_the_first_are_told_and_the_others_counted(project):
     assert (len(told), told[-1]) == (21, "10 more files cannot be used")
 
 
-def test_many_cases_are_read_in_a_millisecond_or_so_each(project):
-    for number in range(200):
+def test_ten_thousand_cases_are_read(project):
+    for number in range(10_000):
         project.write(f"cases/{number}.yaml", project.plain)
-    began = time.process_time()
-    assert len(names(project.cases)) == 200
-    assert time.process_time() - began < 2
+    assert len(names(project.cases)) == 10_000
 
 
 def test_a_path_that_is_too_long_is_no_case(project):

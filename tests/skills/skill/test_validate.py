@@ -366,13 +366,11 @@ def test_odd_text_takes_no_longer_than_any_other(skill, text):
     assert time.process_time() - started < 1
 
 
-def test_ten_thousand_skills_are_a_matter_of_seconds(skill, tmp_path):
+def test_hundreds_of_skills_are_found_and_held_against_the_rules(skill, tmp_path):
     count = 500
     for number in range(count):
         skill(PLAIN.replace("greeter", f"s-{number}"), f"{number % 10}/s-{number}")
-    started = time.process_time()
     assert validate([tmp_path]) == []
-    assert time.process_time() - started < 60 * count / 10_000
     assert len(find_skills([tmp_path])) == count
 
 

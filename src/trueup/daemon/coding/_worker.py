@@ -103,6 +103,7 @@ async def main() -> int:
         return 1
     except asyncio.CancelledError:
         return 1
+    # The end of this process, of which only the daemon is left to tell.
     except Exception as error:
         said = f"{type(error).__name__}: {error} (this is a mistake in trueup, please report it)"
         await tell_that(GaveUp(written(said), Kind.OTHER.value))

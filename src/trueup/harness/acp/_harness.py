@@ -217,6 +217,7 @@ class _Run:
             await _either(recording, self._telling.is_told())
             return ending
         except BaseException:
+            # Also a cancellation: the agent hears of it by its protocol before its program is ended.
             await self._say_stop(talk)
             raise
         finally:
